@@ -431,6 +431,16 @@ def test_where_half_are_slow_these_are_named_and_not_all(share: float) -> None:
         assert not fleet.shifts
 
 
+@pytest.mark.parametrize("count", [6, 8, 12])
+def test_half_that_are_slow_in_all_quantities_are_named(count: int) -> None:
+    runs = machines(count, {})
+    slow = [(name, longer(run, 1.4)) for name, run in runs[: count // 2]]
+    fleet = inspect([*slow, *runs[count // 2 :]])
+    assert sorted(slow_of(fleet)) == [f"node{i:03}" for i in range(count // 2)]
+    assert fleet.group == (count // 2, count // 2)
+    assert [len(one.outliers) for one in fleet.of("slow")] == [4] * (count // 2)
+
+
 def test_each_machine_is_compared_with_itself_of_before() -> None:
     """Machines differ by 30 % for good: 15 % more of one are seen beside its own base alone."""
     usual = [0.85, 0.92, 0.85, 1.0, 1.02, 1.08, 1.13, 1.15]

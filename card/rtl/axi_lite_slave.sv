@@ -1,8 +1,8 @@
-// AXI4-Lite, 32 bits wide, turned into register accesses.
+// Turns AXI4-Lite accesses of 32 bits into register accesses.
 //
 // A write is one cycle of write_valid. A read takes two cycles from the edge that accepts its
-// address to the first edge at which RVALID is high; read_data is looked at in the second, when
-// read_valid is high. One read and one write are in flight at a time.
+// address to the first edge at which RVALID is high. read_data is sampled in the second cycle, in
+// which read_valid is high. One read and one write can be in flight.
 module axi_lite_slave #(
     parameter int ADDRESS_BITS = 8
 ) (
@@ -28,7 +28,7 @@ module axi_lite_slave #(
     output logic                    write_valid,
     output logic [ADDRESS_BITS-1:0] write_address,
     output logic [            31:0] write_data,
-    output logic [            31:0] write_mask,     // bits that are written
+    output logic [            31:0] write_mask,     // bits that the write changes
     output logic                    read_valid,
     output logic [ADDRESS_BITS-1:0] read_address,
     input  logic [            31:0] read_data

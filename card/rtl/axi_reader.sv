@@ -1,4 +1,4 @@
-// Reads runs of bytes: bursts on AR; the data on R go straight to whoever uses them.
+// Reads runs of bytes: sends bursts on AR, and passes the data on R to its user.
 module axi_reader #(
     parameter int WIDTH_BYTES = 64,
     parameter int BURST_BEATS = 64,
@@ -12,12 +12,12 @@ module axi_reader #(
     input  logic [                     63:0] run_bytes,
     input  logic [$clog2(OUTSTANDING+1)-1:0] limit,
     output logic                             idle,
-    output logic [                     31:0] errors,       // beats that did not come back OKAY
+    output logic [                     31:0] errors,       // beats whose response is not OKAY
     output logic                             arvalid,
     input  logic                             arready,
     output logic [                     63:0] araddr,
     output logic [                      7:0] arlen,
-    input  logic                             beat,         // RVALID and RREADY
+    input  logic                             beat,         // RVALID && RREADY
     input  logic                             rlast,
     input  logic [                      1:0] rresp
 );

@@ -1,6 +1,6 @@
-// Writes runs of bytes: bursts on AW, the data stream on W, responses from B.
+// Writes runs of bytes: sends bursts on AW and a data stream on W, and counts responses on B.
 //
-// WVALID rises as soon as the burst is known and data are there; it waits for no READY.
+// WVALID rises as soon as the burst is known and its data are there, without waiting for a READY.
 module axi_writer #(
     parameter int WIDTH_BYTES = 64,
     parameter int BURST_BEATS = 64,
@@ -14,8 +14,8 @@ module axi_writer #(
     input  logic [                     63:0] run_bytes,
     input  logic [$clog2(OUTSTANDING+1)-1:0] limit,
     output logic                             idle,
-    output logic [                     31:0] errors,       // bursts that were not answered OKAY
-    input  logic                             data_valid,   // the data go to WDATA directly
+    output logic [                     31:0] errors,       // bursts whose response is not OKAY
+    input  logic                             data_valid,   // the data go to WDATA
     output logic                             data_ready,
     output logic                             awvalid,
     input  logic                             awready,
@@ -59,7 +59,7 @@ module axi_writer #(
       .idle(idle)
   );
 
-  // What W has still to send, burst by burst.
+  // Bursts whose data W has still to send.
   fifo #(
       .WIDTH(8 + TAIL_BITS),
       .DEPTH(OUTSTANDING)

@@ -1,12 +1,13 @@
-// bandwidth(input0, output0, buf_size, iter): copies input0 to output0, both directions at once.
+// Kernel bandwidth(input0, output0, buf_size, iter): copies input0 to output0 and reads and writes
+// at once.
 //
-// Results: 0 beats read and bursts written that were answered with an error.
+// Result 0: number of read beats and written bursts whose response is an error.
 module bandwidth #(
     parameter int WIDTH_BYTES = 64,
     parameter int BURST_BEATS = 64,
-    parameter int OUTSTANDING = 16,       // bursts, each way; power of two
-    parameter int BLOCKS_IN_FLIGHT = 2,   // bursts, where the buffer is small
-    parameter int FIFO_BEATS = 512,       // between reader and writer
+    parameter int OUTSTANDING = 16,       // bursts in flight in each direction; power of two
+    parameter int BLOCKS_IN_FLIGHT = 2,   // bursts in flight if the buffer is small
+    parameter int FIFO_BEATS = 512,       // beats that fit between reader and writer
     localparam int DATA_BITS = 8 * WIDTH_BYTES
 ) (
     input  logic         ap_clk,

@@ -1,7 +1,7 @@
-// Splits a run of bytes into AXI bursts and keeps at most `limit` of them in flight.
+// Splits a run of bytes into AXI bursts, and keeps at most `limit` of them in flight.
 //
-// A burst ends where a multiple of BURST_BEATS * WIDTH_BYTES (4096 as delivered) begins, so none
-// crosses a 4 KiB boundary. Addresses are multiples of WIDTH_BYTES: their low bits are taken as 0.
+// A burst ends at multiples of BURST_BEATS * WIDTH_BYTES (4096 by default), so none crosses a 4 KiB
+// boundary. Addresses are multiples of WIDTH_BYTES: their low bits are ignored.
 module burst_issuer #(
     parameter int WIDTH_BYTES = 64,
     parameter int BURST_BEATS = 64,  // power of two; BURST_BEATS * WIDTH_BYTES <= 4096
@@ -9,23 +9,25 @@ module burst_issuer #(
 ) (
     input  logic                             clock,
     input  logic                             reset_n,
-    // A run: accepted where run_valid and run_ready.
+    // A run, accepted if run_valid and run_ready are high.
     input  logic                             run_valid,
     output logic                             run_ready,
     input  logic [                     63:0] run_address,
     input  logic [                     63:0] run_bytes,
     input  logic [$clog2(OUTSTANDING+1)-1:0] limit,
-    // A burst, as AR or AW carry it.
+    // A burst, with the fields of AR or AW.
     output logic                             burst_valid,
     input  logic                             burst_ready,
     output logic [                     63:0] burst_address,
     output logic [                      7:0] burst_length,   // beats - 1
-    // One cycle before burst_valid rises for it; not while `hold`.
+    // `emit` is high in the cycle before a burst appears on burst_valid, never while `hold` is
+    // high.
     input  logic                             hold,
     output logic                             emit,
     output logic [                      7:0] emit_length,
-    output logic [  $clog2(WIDTH_BYTES)-1:0] emit_tail,      // bytes in the last beat, 0 = all
-    input  logic                             retire,         // a burst has been answered
+    // Bytes in the burst's last beat, 0 = all.
+    output logic [  $clog2(WIDTH_BYTES)-1:0] emit_tail,
+    input  logic                             retire,         // one burst has been answered
     output logic                             idle
 );
   localparam int BYTE_BITS = $clog2(WIDTH_BYTES);

@@ -1,8 +1,8 @@
-// The registers by which a host starts a kernel (the ap_ctrl_hs map of Vitis HLS) and reads
-// results.
+// The registers through which a host starts a kernel and reads results, as in Vitis HLS
+// (ap_ctrl_hs).
 //
 //   0x00  bit 0 start, 1 done (cleared when read), 2 idle, 3 ready (cleared when read)
-//   0x04  bit 0: interrupts at all      0x08  bit 0: interrupt when done
+//   0x04  bit 0: interrupts enabled     0x08  bit 0: interrupt when done
 //   0x0c  bit 0: done has happened (write 1 to clear)
 //   0x10 + 12 n, + 4   argument n, low and high half
 //   0x80, 0x84         clock cycles from start to done of the last (or present) execution
@@ -31,8 +31,8 @@ module control_registers #(
     output logic [            31:0] rdata,
     output logic [             1:0] rresp,
     output logic                    interrupt,
-    output logic                    start,      // one cycle
-    input  logic                    done,       // one cycle
+    output logic                    start,      // high for one cycle
+    input  logic                    done,       // high for one cycle
     output logic [64*ARGUMENTS-1:0] arguments,
     input  logic [  64*RESULTS-1:0] results
 );

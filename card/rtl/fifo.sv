@@ -1,4 +1,4 @@
-// First in, first out, with a registered output: an item that enters at clock t can leave at t + 2.
+// A FIFO with a registered output: an item that enters at clock t can leave at t + 2.
 module fifo #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 16  // power of two
@@ -15,7 +15,7 @@ module fifo #(
   localparam int BITS = $clog2(DEPTH);
 
   logic [WIDTH-1:0] memory[0:DEPTH-1];
-  logic [BITS:0] written, fetched;  // one bit more than an index: full and empty differ in it
+  logic [BITS:0] written, fetched;  // one bit wider than an index, to tell full from empty
   logic put, fetch;
 
   assign in_ready = written - fetched != (BITS + 1)'(DEPTH);

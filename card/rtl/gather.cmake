@@ -1,5 +1,5 @@
-# Makes one file that includes all the sources which Verilator wrote for PREFIX in FOLDER: their
-# number depends on Verilator's version.
+# Makes one file that includes all sources that Verilator generated for PREFIX in FOLDER, because
+# their number depends on Verilator's version.
 file(GLOB sources RELATIVE ${FOLDER} ${FOLDER}/${PREFIX}.cpp ${FOLDER}/${PREFIX}_*.cpp)
 list(REMOVE_ITEM sources ${PREFIX}__all.cpp ${PREFIX}__ALL.cpp)
 set(text "")

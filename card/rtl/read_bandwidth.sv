@@ -1,13 +1,14 @@
-// read_bandwidth(input0, buf_size, iter): reads a buffer and keeps a checksum of it.
+// Kernel read_bandwidth(input0, buf_size, iter): reads a buffer and computes its checksum.
 //
-// Results: 0 checksum, 1 beats answered with an error. The checksum starts at 0; each beat, its
-// bytes past buf_size taken as 0, rotates it left by one bit and then XORs to it the beat's 64-bit
-// words, word n rotated left by n bits. So it tells the order of beats and of words.
+// Result 0: checksum; 1: number of beats whose response is an error. The checksum starts at 0. Each
+// beat rotates it left by one bit, then XORs the beat's 64-bit words, word n rotated left by n
+// bits. Bytes beyond buf_size count as 0. So the checksum depends on the order of beats and of
+// words.
 module read_bandwidth #(
     parameter int WIDTH_BYTES = 64,
     parameter int BURST_BEATS = 64,
-    parameter int OUTSTANDING = 16,       // bursts, each way; power of two
-    parameter int BLOCKS_IN_FLIGHT = 2,   // bursts, where the buffer is small
+    parameter int OUTSTANDING = 16,       // bursts in flight; power of two
+    parameter int BLOCKS_IN_FLIGHT = 2,   // bursts in flight if the buffer is small
     localparam int DATA_BITS = 8 * WIDTH_BYTES
 ) (
     input  logic         ap_clk,
@@ -133,7 +134,7 @@ module read_bandwidth #(
   assign m_axi_input0_arburst = 2'b01;
   assign m_axi_input0_arprot = 3'b000;
 
-  // Where the beat lies in the buffer: only the very last one may be partial.
+  // The beat's position in the buffer: only the buffer's last beat may be partial.
   localparam int BYTE_BITS = $clog2(WIDTH_BYTES);
   logic beat, last_beat;
   logic [63-BYTE_BITS:0] beats_left, beats;

@@ -1,8 +1,8 @@
-// The loops of the published host-memory kernels, as runs of (offset, bytes).
+// Generates the loops of AMD's published host-memory kernels as runs of (offset, bytes).
 //
-// Buffers of at most SMALL_BYTES: `iterations` times over single blocks of BLOCK_BYTES, block after
-// block without a pause. Larger ones: `iterations` linear sweeps, each begun when the one before
-// has come to rest. The last block holds what is left where `bytes` is no multiple of BLOCK_BYTES.
+// A buffer of at most SMALL_BYTES is one run per block of BLOCK_BYTES, `iterations` times, without
+// pauses. A larger buffer is one run per sweep; each begins when the previous sweep has come to
+// rest. The last block is shorter if `bytes` is no multiple of BLOCK_BYTES.
 module sweep_sequencer #(
     parameter int BLOCK_BYTES = 4096,
     parameter int SMALL_BYTES = 8192
@@ -17,7 +17,7 @@ module sweep_sequencer #(
     output logic [63:0] run_offset,
     output logic [63:0] run_bytes,
     output logic        small_buffer,
-    input  logic        idle,          // everything that runs move data with is at rest
+    input  logic        idle,          // nothing of earlier runs is in flight
     output logic        done
 );
   logic draining;

@@ -1,12 +1,12 @@
-// write_bandwidth(output0, buf_size, iter): fills a buffer.
+// Kernel write_bandwidth(output0, buf_size, iter): writes a pattern to a buffer.
 //
-// 64-bit word w of the buffer gets {iteration, w}: the iteration (from 0) in the upper 16 bits, w
-// in the lower 48. Results: 0 bursts answered with an error.
+// The 64-bit word w of the buffer becomes {iteration, w}: the iteration (from 0) in the upper 16
+// bits, w in the lower 48. Result 0: number of bursts whose response is an error.
 module write_bandwidth #(
     parameter int WIDTH_BYTES = 64,
     parameter int BURST_BEATS = 64,
-    parameter int OUTSTANDING = 16,       // bursts, each way; power of two
-    parameter int BLOCKS_IN_FLIGHT = 2,   // bursts, where the buffer is small
+    parameter int OUTSTANDING = 16,       // bursts in flight; power of two
+    parameter int BLOCKS_IN_FLIGHT = 2,   // bursts in flight if the buffer is small
     localparam int DATA_BITS = 8 * WIDTH_BYTES
 ) (
     input  logic         ap_clk,

@@ -7,7 +7,7 @@ namespace isthmus::card {
 
 namespace {
 
-/// Claims all banks for a burst; returns the end of the last claim.
+/// Uses all banks for a burst; returns when the last bank is done.
 Time claim_all(const std::vector<Port>& banks, Time now, std::int64_t bytes) {
   Time done = 0;
   for (const Port& bank : banks) {
@@ -52,7 +52,7 @@ void BankStream::proceed() {
   }
 }
 
-/// Passes bytes through the datapath, then writes them to the banks, if any.
+/// Passes bytes through the kernel, then writes them to the banks, if there are any to write.
 void BankStream::compute(std::int64_t bytes) {
   const Time through = datapath_.claim(now(), bytes);
   schedule(through, {.kind = writes_.empty() ? release : deliver, .bytes = bytes});

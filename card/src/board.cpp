@@ -12,7 +12,7 @@
 namespace isthmus::card {
 namespace {
 
-constexpr double most_nanoseconds = 1e9;  // longest latency, a second
+constexpr double most_nanoseconds = 1e9;  // a second, the longest latency
 constexpr double most_program_nanoseconds = 1e12;
 constexpr double least_bytes_per_second = 1e3;
 constexpr double most_bytes_per_second = 1e15;
@@ -21,7 +21,7 @@ constexpr double most_bytes_per_second = 1e15;
   throw BoardError(key + " = " + text + ": " + why);
 }
 
-/// Reads values of the map and notes their keys; keys without a note are unknown.
+/// Reads a board's values and remembers their keys; keys that were never read are unknown.
 class Fields {
  public:
   explicit Fields(const Parameters& all) : all_(all) {}
@@ -77,7 +77,7 @@ class Fields {
     }
     return value;
   }
-  /// Returns true for `yes`, false for `no`; throws BoardError for any other word.
+  /// Returns true for the word `yes`, false for `no`; throws BoardError for any other word.
   bool either(const std::string& key, std::string_view yes, std::string_view no,
               const std::string& otherwise = {}) {
     const std::string value = text(key, otherwise);

@@ -18,7 +18,7 @@ std::int64_t page_offset(const std::byte* address) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) % page);
 }
 
-/// Adds 32-bit elements; copies a rest of less than an element from `a`.
+/// Adds 32-bit elements; the last bytes, fewer than an element, are copied from `a`.
 void add(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
   std::size_t at = 0;
   for (; at + sizeof(std::uint32_t) <= bytes; at += sizeof(std::uint32_t)) {
@@ -32,7 +32,7 @@ void add(std::byte* out, const std::byte* a, const std::byte* b, std::size_t byt
   std::copy(a + at, a + bytes, out + at);
 }
 
-/// Names of a kernel and of its buffers, in the order of its arguments.
+/// A kernel's name and the names of its buffers, in the order of its arguments.
 struct Signature {
   std::string_view kernel;
   std::vector<std::string_view> inputs;
@@ -52,7 +52,7 @@ Signature signature_of(Kernel kernel) {
   }
 }
 
-/// Throws CardError if the call lacks a buffer of the kernel, or has one too many.
+/// Throws CardError if the call lacks one of the kernel's buffers or has a buffer too many.
 void check_arguments(const KernelCall& call) {
   const Signature signature = signature_of(call.kernel);
   const bool host = call.target == Target::host;
@@ -92,7 +92,7 @@ std::uint64_t sum(const std::byte* data, std::size_t bytes) {
   return total;
 }
 
-/// Sets word i to first + i.
+/// Sets the 64-bit words of memory to first, first + 1, ...
 void count(std::byte* data, std::size_t bytes, std::uint64_t first) {
   for (std::size_t at = 0; at < bytes; at += word_bytes) {
     const std::uint64_t word = first + at / word_bytes;
@@ -120,14 +120,14 @@ std::byte* output_of(const KernelCall& call) {
   return call.output != nullptr ? call.output->data() : nullptr;
 }
 
-/// Flips the lowest bit of a piece.
+/// Inverts the lowest bit of a piece's first byte.
 void flip(std::byte* data, const Piece& piece) {
   if (!piece.empty()) {
     data[piece.offset] ^= std::byte{1};
   }
 }
 
-/// Keeps a range of memory: its destructor restores the contents, so that writes there get lost.
+/// Remembers a range of memory; the destructor restores it, so that writes to it get lost.
 class Kept {
  public:
   Kept(std::byte* data, const Piece& piece)
@@ -141,7 +141,7 @@ class Kept {
   std::vector<std::byte> bytes_;
 };
 
-/// Returns the first word that write_bandwidth writes in an iteration, counted from 1.
+/// Returns the first word that write_bandwidth writes in sweep `iteration`, counted from 1.
 std::uint64_t written(const KernelCall& call, std::int64_t iteration) {
   return call.value + (static_cast<std::uint64_t>(iteration - 1) << 48U);
 }
@@ -296,7 +296,7 @@ void Card::cross(Direction direction, std::byte* to, const std::byte* from, std:
   }
 }
 
-/// Does the kernel's last iteration on the data, which overwrites all earlier ones. Returns the sum
+/// Moves the data of the kernel's last sweep, which overwrites all earlier sweeps. Returns the sum
 /// of the words that read_bandwidth reads.
 std::uint64_t Card::compute(const KernelCall& call) {
   std::byte* output = output_of(call);
@@ -307,7 +307,7 @@ std::uint64_t Card::compute(const KernelCall& call) {
       std::byte* input = input_of(call);
       flip(input, wrong);
       const std::uint64_t total = sum(input, call.bytes);
-      flip(input, wrong);  // the bit was wrong only in the completion
+      flip(input, wrong);  // restores the bit, which was wrong only in the completion
       return total;
     }
     case Kernel::write_bandwidth:
@@ -349,7 +349,7 @@ Time Card::stream(std::span<const StreamSlot> slots, std::int64_t chunks) {
   job.kernel.write_banks = {slots[0].output->bank()};
   job.chunks = chunks;
   job.slots = count;
-  // Later chunks of a slot move the same data, so one pass over the slots suffices.
+  // Later chunks of a slot move the same data, so each slot's data are moved once.
   for (const StreamSlot& slot : slots.first(static_cast<std::size_t>(std::min(count, chunks)))) {
     if (slot.input->bytes() != slots[0].input->bytes() ||
         slot.output->bytes() != slots[0].input->bytes()) {

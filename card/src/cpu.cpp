@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t widest = 64;
 constexpr std::int64_t credit_bytes = 16;
 
-/// Ends of the accesses in flight; a new access replaces the oldest one.
+/// Ends of the accesses in flight, as many as the limit; a new access waits for the oldest one.
 class InFlight {
  public:
   InFlight(std::int64_t most, Time now) : done_(static_cast<std::size_t>(most), now) {}
@@ -24,12 +24,12 @@ class InFlight {
   std::size_t next_ = 0;
 };
 
-/// Whether byte `at` is the first byte of a system call.
+/// Returns whether a system call begins with byte `at`.
 bool begins_call(const CpuAccess& access, std::int64_t at) {
   return access.call_bytes > 0 && at % access.call_bytes == 0;
 }
 
-/// Returns the bytes from `at` to the end of its system call, or of all accesses.
+/// Returns the bytes from `at` to the end of its system call, or of all accesses without calls.
 std::int64_t left_of_call(const CpuAccess& access, std::int64_t at, std::int64_t total) {
   const std::int64_t call = access.call_bytes > 0 ? access.call_bytes : total;
   return std::min(total - at, call - at % call);
@@ -46,7 +46,7 @@ Time run_loads(const Board& board, Link& link, Time now, const CpuAccess& access
   Time done = now;
   Time ready = now;
   for (std::int64_t i = 0; i < access.count; ++i) {
-    if (begins_call(access, i * access.width)) {  // the last call has returned its data
+    if (begins_call(access, i * access.width)) {  // the previous call has returned its data
       ready = done + from_nanoseconds(host.system_call_ns);
     }
     const Time issued = std::max(loads.oldest(), ready) + processor;
@@ -70,7 +70,7 @@ Time run_stores(const Board& board, Link& link, Time now, const CpuAccess& acces
   Time handed = now;
   const std::int64_t total = access.width * access.count;
   for (std::int64_t stored = 0; stored < total;) {
-    if (begins_call(access, stored)) {  // earlier stores leave meanwhile
+    if (begins_call(access, stored)) {  // earlier stores leave during the call
       issued += from_nanoseconds(host.system_call_ns);
     }
     const std::int64_t bytes = std::min(most, left_of_call(access, stored, total));

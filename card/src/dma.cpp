@@ -10,12 +10,12 @@ constexpr std::int64_t doorbell_bytes = 4;
 constexpr std::int64_t status_bytes = 8;
 constexpr unsigned stage_shift = 32;
 
-/// Stages of a job, as payloads of events; `moved` is the stream's event at its end.
+/// Stages of a job, as payloads of events; the stream sends `moved` when it ends.
 enum Stage : std::uint8_t { moved, doorbell, fetched, seen, finished };
 
 }  // namespace
 
-/// One channel and its thread of the driver, which waits for the end of each job.
+/// One channel, and the driver's thread that submits its jobs and waits for their ends.
 class DmaEngine::Channel final : public Actor {
  public:
   Channel(Machine& machine, Direction direction, std::int64_t index)
@@ -75,7 +75,7 @@ class DmaEngine::Channel final : public Actor {
     machine_->crossing.simulator.schedule(time, *this, std::uint64_t{stage} << stage_shift);
   }
 
-  /// Returns when the status arrives at the host: at once behind data of the same direction.
+  /// Returns when the status arrives at the host; after data to the host it follows them at once.
   [[nodiscard]] Time status_arrival() const {
     Link& link = machine_->crossing.link;
     const Time now = machine_->crossing.simulator.now();

@@ -17,7 +17,7 @@ bool Residence::hit(std::int64_t page) const {
   if (!partial()) {
     return pages_ > 0;
   }
-  // Odd factors and an xor with a shift: together a permutation of 0..4095.
+  // Odd factors and an xor with a shift scatter 0..4095 one to one.
   auto place = static_cast<std::uint64_t>(page) % residence_pages;
   place = place * 0x9E5U % residence_pages;
   place ^= place >> 6U;

@@ -6,7 +6,7 @@
 namespace isthmus::card {
 namespace {
 
-/// Returns the stream of that number; makes missing streams.
+/// Returns stream `number`, and first makes it and all before it that are missing.
 template <class Kind>
 Kind& nth(std::vector<std::unique_ptr<Kind>>& streams, std::size_t number, Crossing& crossing) {
   while (streams.size() <= number) {
@@ -87,7 +87,7 @@ void KernelUnit::start(std::vector<PortWork> ports, std::int64_t iterations) {
   single_blocks_ = true;
   for (const PortWork& port : ports) {
     std::int64_t all_bytes = 0;
-    // A negative count has overflowed.
+    // An overflow makes a count negative.
     if (port.bytes < 0 || iterations < 0 ||
         __builtin_mul_overflow(port.bytes, iterations, &all_bytes)) {
       throw TooLongError();
@@ -150,7 +150,7 @@ void KernelUnit::reach_host(const std::vector<PortWork>& ports, std::int64_t ite
       Writer& stream = nth(writers_, writer++, machine_->crossing);
       stream.limits(machine_->datapath(parts_.size()), kernel.outstanding,
                     from_nanoseconds(kernel.write_response_ns), follows);
-      // First, so that the writer exists when data arrive.
+      // The writer comes first, so that it exists when the reader's data arrive.
       parts_.insert(parts_.begin(), {&stream, plan});
     } else {
       Reader& stream = nth(readers_, reader++, machine_->crossing);
@@ -200,7 +200,7 @@ void KernelUnit::handle(std::uint64_t /*stream*/) {
   if (--open_ > 0) {
     return;
   }
-  if (owner_ == nullptr) {  // no owner: nothing else has a state
+  if (owner_ == nullptr) {  // with an owner, the owner's state is not part of the machine's
     machine_->skip_sweeps(sweeps_left_);
   }
   if (sweeps_left_ > 0) {

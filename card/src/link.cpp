@@ -6,20 +6,20 @@
 namespace isthmus::card {
 namespace {
 
-/// How a generation's lanes carry packets (PCI Express Base Specification, sections 3.6 and 4.2).
+/// How lanes of a PCIe generation carry packets (PCI Express Base Specification, 3.6 and 4.2).
 struct Coding {
   double gigatransfers = 0;
-  double share = 0;          ///< share of packets in all bytes on the lanes
-  double compensation = 1;   ///< time with SKP ordered sets over time without
-  std::int64_t around = 8;   ///< framing, sequence number and LCRC of each packet
-  bool acknowledges = true;  ///< as packets on the wire; FLITs contain them
+  double share = 0;          ///< packets' share of all bytes on the lanes
+  double compensation = 1;   ///< time with SKP ordered sets, over the time without
+  std::int64_t around = 8;   ///< bytes around each packet: framing, sequence number and LCRC
+  bool acknowledges = true;  ///< acknowledgements are packets of their own; FLITs contain them
 };
 
 constexpr double skp_8b10b = 1 + 4.0 / 1538.0;
 constexpr double skp_128b130b = 1 + 1.0 / 371.0;
 
-/// Index: generation minus 1. From generation 6 on packets fill 236 of a FLIT's 256 bytes, with one
-/// checksum for all. Its SKP sets are not counted (`isthmus.models.pcie` says why).
+/// Index: generation minus 1. From generation 6 on, packets fill 236 of a FLIT's 256 bytes, with
+/// one checksum for all. SKP sets are not counted there (`isthmus.models.pcie` says why).
 constexpr std::array<Coding, 6> codings = {{
     {.gigatransfers = 2.5, .share = 0.8, .compensation = skp_8b10b},
     {.gigatransfers = 5, .share = 0.8, .compensation = skp_8b10b},
@@ -33,15 +33,15 @@ const Coding& coding_of(int generation) {
   return codings.at(static_cast<std::size_t>(generation) - 1);
 }
 
-/// Returns femtoseconds per byte of packets, on all lanes together.
+/// Returns the femtoseconds that a byte of packets takes on all lanes together.
 double byte_femtoseconds(const Coding& coding, int lanes) {
   const double bits_per_second = coding.gigatransfers * 1e9 * coding.share * lanes;
   return 8.0 / bits_per_second * static_cast<double>(second) * coding.compensation;
 }
 
-/// Header of a completion.
+/// Bytes of a completion's header.
 constexpr std::int64_t completion_header_bytes = 12;
-/// Header that a packet with data takes on the user bus.
+/// Bytes of the header of a packet with data on the user bus.
 constexpr std::int64_t bus_header_bytes = 16;
 
 }  // namespace
@@ -57,7 +57,7 @@ Link::Link(const LinkParameters& parameters, std::uint64_t seed)
                               static_cast<double>(parameters.user_bus_bytes))),
       latency_(from_nanoseconds(parameters.latency_ns)),
       credit_return_(from_nanoseconds(parameters.credit_return_ns)),
-      // Rates are at most a half, so the product fits.
+      // A rate is at most a half, so the product fits into 64 bits.
       corrupted_below_(static_cast<std::uint64_t>(std::ldexp(parameters.error_rate, 63)) << 1U),
       seed_(seed),
       random_(seed) {}
@@ -103,8 +103,8 @@ Time Link::send(Time now, Way way, Packet packet, std::int64_t bytes) {
   }
   lane.wire_free = start + wire;
   while (corrupted_below_ != 0 && random_() < corrupted_below_) {
-    // The receiver's NAK crosses back; then this packet and all packets behind it are sent again.
-    // Nothing useful crosses until then.
+    // The receiver's NAK crosses back, then this packet and all packets behind it are sent again.
+    // Until then nothing useful crosses.
     ++replays_;
     start = std::max(end, lane.wire_free) + 2 * latency_ + byte_.of(acknowledge_bytes_);
     lane.wire_free = start + wire;
@@ -122,7 +122,7 @@ Time Link::send(Time now, Way way, Packet packet, std::int64_t bytes) {
 
 void Link::reset(std::uint64_t sample) {
   lanes_ = {};
-  // A random number of the seed, so that samples have unrelated sequences.
+  // A random number is the next seed, so that samples have unrelated sequences.
   random_ = Random(sample == 0 ? seed_ : Random(seed_ ^ sample << 32U)());
   replays_ = 0;
 }

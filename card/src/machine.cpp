@@ -58,7 +58,7 @@ Port Machine::bank_port(std::size_t bank) {
 }
 
 Port Machine::bank_port(std::size_t bank, bool writes) {
-  Port port = bank_port(bank);  // throws without memory
+  Port port = bank_port(bank);  // throws if the card has no memory
   const MemoryParameters& memory = board.memory.value();
   port.writes = writes;
   port.turnaround = from_nanoseconds(writes ? memory.read_to_write_ns : memory.write_to_read_ns);
@@ -89,7 +89,7 @@ void Machine::run() {
   }
 }
 
-/// Saves all state that decides the future, except the remaining work.
+/// Saves all state that decides the future, except how much work is left.
 void Machine::save() {
   const Time now = crossing.simulator.now();
   std::vector<std::int64_t>& pages = progress_;
@@ -144,7 +144,7 @@ void Machine::skip_bytes() {
     const Stream& stream = *crossing.streams[i];
     const std::int64_t period = progress_[i] - before->progress[i];
     if (stream.active() && period > 0) {
-      // A stream looks ahead by a packet; the skip must not bring its end into that range.
+      // A stream looks ahead by a packet, so its end must stay out of that range after the skip.
       const std::int64_t left = stream.plan().bytes - stream.issued() - stream.plan().segment_bytes;
       periods = std::min(periods, std::max<std::int64_t>(left, 0) / period);
     }

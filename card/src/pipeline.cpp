@@ -5,7 +5,8 @@
 namespace isthmus::card {
 namespace {
 
-/// Stage of a chunk that has ended; `launched`: software has launched the kernel.
+/// Stages of a chunk, as payloads of events at their ends; `launched`: software has launched the
+/// kernel.
 enum Stage : std::uint8_t { in, launched, computed, out };
 
 }  // namespace

@@ -15,11 +15,12 @@
 namespace isthmus::card {
 namespace {
 
-/// Number of simulated cards that represent all cards of a larger ring.
+/// Number of simulated cards that stand for all cards of a larger ring.
 constexpr std::int64_t image_cards = 4;
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
-/// Returns the key of a message's data, which differs for each link, direction and step.
+/// Returns the key from which a message's data are made: different for each link, direction and
+/// step.
 std::uint64_t key_of(std::uint64_t seed, std::size_t link, std::size_t direction,
                      std::int64_t step) {
   const auto number = (static_cast<std::uint64_t>(step) << 20U) + (link << 1U) + direction;
@@ -37,7 +38,7 @@ void fill(std::span<std::byte> data, std::uint64_t key, std::uint64_t mask) {
   }
 }
 
-/// Returns the first wrong byte of a message, or nothing.
+/// Returns the offset of a message's first wrong byte, or nothing.
 std::optional<std::size_t> first_difference(std::span<const std::byte> data, std::uint64_t key) {
   for (std::size_t at = 0; at < data.size(); at += word_bytes) {
     const std::uint64_t word = word_of(key, at / word_bytes);
@@ -50,7 +51,7 @@ std::optional<std::size_t> first_difference(std::span<const std::byte> data, std
 
 }  // namespace
 
-/// Links that share a wire in each direction, and so are simulated together.
+/// Simulates links together that share a wire in each direction.
 class Ring::Bundle final : public Actor {
  public:
   Bundle(Ring& ring, std::size_t first, std::size_t count, Time late, std::uint64_t seed)
@@ -64,7 +65,7 @@ class Ring::Bundle final : public Actor {
         start_(from_nanoseconds(ring.serial_.start_ns)),
         late_(late),
         links_(count) {
-    // Card 0 is late; its links are the first and the last of the ring.
+    // Card 0 is late; it is at an end of the ring's first and of its last link.
     for (std::size_t link = 0; link < count; ++link) {
       const bool waits = first + link == 0 || first + link + 1 == ring.links_.size();
       simulator_.schedule(start_ + (waits ? late_ : 0), *this, encode(link, 0, Event::begin));
@@ -110,17 +111,17 @@ class Ring::Bundle final : public Actor {
 
   /// One direction of a link.
   struct Channel {
-    std::int64_t credits = 0;           ///< flits for which the receiver has room
-    std::int64_t unsent = 0;            ///< flits of the message that are not yet sent
-    std::int64_t taken = 0;             ///< flits of the message that the other end has taken
-    std::uint64_t key = 0;              ///< key of the message's data
+    std::int64_t credits = 0;           ///< flits for which the receiver has announced room
+    std::int64_t unsent = 0;            ///< flits of the message that have not been sent
+    std::int64_t taken = 0;             ///< flits of the message that the receiver has taken
+    std::uint64_t key = 0;              ///< the message's data are made from it
     std::deque<std::int64_t> underway;  ///< groups of flits on their way
-    std::deque<std::int64_t> lent;      ///< taken flits whose room is not yet announced
+    std::deque<std::int64_t> lent;      ///< taken flits whose room has not been announced
   };
   struct LinkState {
     std::array<Channel, 2> channels;
     std::int64_t step = 0;
-    std::int64_t open = 0;  ///< messages of the step that are not yet received
+    std::int64_t open = 0;  ///< messages of the step that have not been received
     Time ended = 0;
   };
   struct Anchor {
@@ -146,7 +147,7 @@ class Ring::Bundle final : public Actor {
     Channel& channel = links_[link].channels[direction];
     channel.key = key_of(seed_, first_ + link, direction, links_[link].step);
     fill(sender->out, channel.key, 0);
-    // Wrong data, so that the check finds a missing message.
+    // Wrong data, so that the check finds a message that does not arrive.
     fill(taker->in, channel.key, ~std::uint64_t{0});
     if (links_[link].step == 0) {
       channel.credits = ring_->call_.depth;
@@ -156,8 +157,8 @@ class Ring::Bundle final : public Actor {
     send(link, direction);
   }
 
-  /// Sends as many flits as there is room. The receiver announces room flit by flit, at the pace of
-  /// the wire, so the first announcement suffices to send all following flits.
+  /// Sends as many flits as the receiver has room for. The receiver announces room flit by flit at
+  /// the wire's pace, so the flits after the first need not wait.
   void send(std::size_t link, std::size_t direction) {
     Channel& channel = links_[link].channels[direction];
     const std::int64_t together = std::min(channel.unsent, channel.credits);
@@ -205,7 +206,7 @@ class Ring::Bundle final : public Actor {
     }
   }
 
-  /// Returns the number of the present message on a link, from 1.
+  /// Returns the number of the current message on a link, from 1.
   [[nodiscard]] std::int64_t message(std::size_t link, std::size_t direction) const {
     return 2 * links_[link].step + static_cast<std::int64_t>(direction) + 1;
   }
@@ -245,8 +246,8 @@ class Ring::Bundle final : public Actor {
     }
   }
 
-  /// Skips steps that repeat earlier steps at a later time, except the last step and the step with
-  /// a fault.
+  /// Skips steps that repeat earlier steps at later times. The last step and the step with a fault
+  /// are always simulated.
   void skip() {
     if (!ring_->fast_forward_) {
       return;
@@ -255,7 +256,7 @@ class Ring::Bundle final : public Actor {
     const std::int64_t step = links_.front().step;
     if (step > 1 && now == anchor_.state) {
       leave_out(step - anchor_.step, simulator_.now() - anchor_.time);
-      anchor_.until = 0;  // the state has changed: the end is nearer
+      anchor_.until = 0;  // the steps are fewer now, so the anchor is replaced earlier
     }
     if (links_.front().step >= anchor_.until) {
       anchor_ = {.state = std::move(now),
@@ -268,7 +269,7 @@ class Ring::Bundle final : public Actor {
   void leave_out(std::int64_t steps, Time period) {
     const auto leads = [](const LinkState& a, const LinkState& b) { return a.step < b.step; };
     const std::int64_t reached = std::ranges::max_element(links_, leads)->step;
-    std::int64_t stop = ring_->call_.steps - 2;  // other kernels are in the middle of a step
+    std::int64_t stop = ring_->call_.steps - 2;  // other kernels may be in the middle of a step
     const std::int64_t fault = (ring_->faults_.flip_message - 1) / 2;
     if (ring_->faults_.flip_message > 0 && fault >= links_.front().step) {
       stop = std::min(stop, fault);
@@ -332,8 +333,8 @@ Ring::Ring(const SerialParameters& serial, const FaultParameters& faults, const 
   if (call.cards < 1 || call.bytes < 1 || call.steps < 1 || call.depth < 1) {
     throw BoardError("a ring has at least one card, byte, step and flit in a channel");
   }
-  // At least two whole bundles, and a smaller last bundle if the ring has one, because the late
-  // card's two links are in the first and in the last bundle.
+  // At least two whole bundles, and the smaller last bundle if the ring has one: the late card's
+  // two links are in the first and in the last bundle.
   const std::int64_t whole =
       std::max<std::int64_t>(2, (image_cards + serial.sharing - 1) / serial.sharing) *
       serial.sharing;

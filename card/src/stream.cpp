@@ -121,7 +121,8 @@ void Stream::complete_at(Time time) {
 void Stream::save(State& state) const {
   state.push_back(active() ? 1 : 0);
   if (active()) {
-    // The address decides packets, segments, cached pages and translations.
+    // The address decides packets, segments, cached pages and translations, so it belongs to the
+    // state.
     const std::int64_t at = address();
     state.push_back(at % residence_page_bytes);
     state.push_back(at % plan_.segment_bytes);

@@ -21,7 +21,7 @@ void Writer::limits(const Port& source, std::int64_t bursts, Time response, bool
   answers_each_ = answers_each;
 }
 
-/// Fetches the next packet's data while the last packet is sent.
+/// Fetches the next packet's data from the card while the previous packet is sent.
 void Writer::fetch(Time latency) {
   if (!active()) {
     return;
@@ -50,7 +50,7 @@ void Writer::proceed() {
       std::max({data_ready_, data_granted, header_granted, crossing_->link.bus_free(Way::up)});
   const bool opens_burst = bursted_ && at_segment_start();
   if (opens_burst) {
-    // Responses are known as soon as their burst is sent.
+    // Limits the bursts in flight: a burst's response time is known as soon as the burst is sent.
     possible = std::max(possible, bursts_.when(now(), 1));
   }
   if (possible > now()) {

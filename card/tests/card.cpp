@@ -13,7 +13,7 @@
 namespace isthmus::card {
 namespace {
 
-/// Host memory that begins `offset` bytes into a page.
+/// A buffer in host memory that begins `offset` bytes into a page.
 class HostMemoryForTest {
  public:
   explicit HostMemoryForTest(std::size_t bytes, std::size_t offset = 0)
@@ -122,20 +122,21 @@ TEST_CASE("reads go at tags x request / round trip") {
   constexpr std::size_t more = std::size_t{256} << 10U;
   const Time window = transfer_time(board, true, false, true, 2 * more) -
                       transfer_time(board, true, false, true, more);
-  // The request, memory, and two completions of 256 B back to back at the user bus's pace.
+  // The transfer takes a request, memory's latency, and two completions of 256 B in a row on the
+  // user bus.
   const Link link(board.link, 1);
   const Time round_trip = link.wire_time(Packet::read_request, 0) + 2 * link.latency() +
                           from_nanoseconds(350) + 2 * link.bus_time(Packet::completion, 256);
   const auto windows = static_cast<Time>(more / 512) / tags;
-  // Further time: acknowledgements (8 B for every 1024 B, at most twice), and requests of one
-  // window that wait for one another.
+  // Beyond that the acknowledgements take time (8 B for every 1024 B, at most twice), and requests
+  // of one window that wait for one another.
   const Time wait = Time{2} * tags * link.wire_time(Packet::read_request, 0);
   CHECK(window >= windows * round_trip);
   CHECK(window <= windows * (round_trip + wait));
 }
 
 TEST_CASE("posted writes go at credits / return time") {
-  // 16 packets of 256 B in flight.
+  // With 16 credits, 16 packets of 256 B are in flight.
   const Board board = u250_with({{"link.posted_header_credits", "16"}});
   constexpr std::size_t more = std::size_t{256} << 10U;
   const Time time = transfer_time(board, true, true, false, 2 * more) -
@@ -156,7 +157,8 @@ TEST_CASE("a channel's thread waits for its transfer before it takes the next") 
         count, Transfer{Direction::d2h, destination.data(), device.get(), 0, 64}));
   };
   const Time one = time(1);
-  const Time packets = from_nanoseconds(100);  // packets of other transfers on link and bank
+  // For packets of other transfers on the link and at the bank.
+  const Time packets = from_nanoseconds(100);
   CHECK(time(2) <= one + packets);
   CHECK(time(3) >= 2 * one);
   CHECK(time(4) <= 2 * one + 2 * packets);
@@ -177,7 +179,7 @@ TEST_CASE("channels together keep a limit of the card, and a gap rests the bus")
   };
   CHECK(rate(false, 1, {{"dma.h2d_bandwidth_Bps", "7e9"}}) == Approx(7e9).epsilon(0.01));
   CHECK(rate(false, 2, {{"dma.h2d_bandwidth_Bps", "7e9"}}) == Approx(7e9).epsilon(0.01));
-  // A descriptor of 4 KiB is 16 packets of 20 ns on the bus.
+  // A descriptor of 4 KiB has 16 packets, which take 20 ns each on the user bus.
   CHECK(rate(true, 1, {{"dma.d2h_descriptor_ns", "80"}}) == Approx(4096 / 400e-9).epsilon(0.01));
   CHECK(rate(true, 2, {{"dma.d2h_descriptor_ns", "80"}}) >
         1.1 * rate(true, 1, {{"dma.d2h_descriptor_ns", "80"}}));
@@ -203,7 +205,7 @@ TEST_CASE("work that cannot be is refused") {
 }
 
 TEST_CASE("single blocks end where the buffer does") {
-  // As the published loop: each block begins an interval after the last one.
+  // As in the published loop, each block begins an interval after the previous one.
   const std::size_t bytes = GENERATE(1, 64, 4096, 5000, 8191, 8192);
   const std::int64_t blocks = bytes > 4096 ? 2 : 1;
   const auto time_of = [&](std::int64_t iterations) {
@@ -255,7 +257,7 @@ TEST_CASE("a register's load is the sum of its parts") {
   CHECK(card.access({.instruction = Instruction::load, .place = Place::sram}) ==
         parts + from_nanoseconds(13 * 5));
   card.reset();
-  // One load at a time; ten requests are less than an acknowledgement covers.
+  // Each load waits for the one before; ten requests have no acknowledgement yet.
   CHECK(card.access({.instruction = Instruction::load, .count = 10}) == 10 * parts);
   card.reset();
   CHECK(card.access({.instruction = Instruction::streaming_load, .count = 10}) < 2 * parts);
@@ -268,7 +270,7 @@ TEST_CASE("combined stores fill the wire: payload and header") {
   const Time once = card.access(stores);
   const Link link(board.link, 1);
   const Time wire = 10'000 * link.wire_time(Packet::write, 64);
-  // Further time: the first store's way to the card.
+  // Beyond the wire's time, the first store must reach the card.
   CHECK(once >= wire);
   CHECK(once <= wire + from_nanoseconds(60 + 200 + (8 + 15) * 5));
   card.reset();
@@ -327,7 +329,8 @@ TEST_CASE("kernels on card memory are bound by banks, or by their own clock") {
   std::memcpy(&right, b->data() + bytes - 4, 4);
   std::memcpy(&result, sum->data() + bytes - 4, 4);
   CHECK(result == left + right);
-  // Three banks at 19.2 GB/s each; filling and draining take two latencies and three bursts.
+  // The chunk uses three banks at 19.2 GB/s each; filling and draining take two latencies and three
+  // bursts.
   const Time stream = Pace::of_rate(19.2e9).of(bytes);
   const Time burst = Pace::of_rate(19.2e9).of(4096);
   CHECK(apart >= stream);
@@ -357,7 +360,7 @@ TEST_CASE("chunks stream through the card, and more slots overlap more") {
   };
   const Time one = time(1, 1);
   CHECK(std::equal(in.data(), in.data() + bytes, out.data()));
-  // A single chunk: transfer in, launch, kernel, transfer out.
+  // One chunk takes the sum of its stages: transfer to the card, launch, kernel, transfer back.
   card.reset();
   const std::vector<Transfer> there = {{Direction::h2d, in.data(), device_in.get(), 0, bytes}};
   const std::vector<Transfer> back = {{Direction::d2h, out.data(), device_out.get(), 0, bytes}};
@@ -367,14 +370,14 @@ TEST_CASE("chunks stream through the card, and more slots overlap more") {
   copy.inputs = {device_in.get()};
   copy.output = device_out.get();
   const Time apart = card.transfer(there) + card.run_kernel(copy).total + card.transfer(back);
-  // Acknowledgements on the wire delay the begin of a stage by less than a nanosecond.
+  // Acknowledgements on the wire delay a stage's begin by less than a nanosecond.
   CHECK(std::abs(one - apart) <= nanosecond);
   CHECK(std::abs(time(1, chunks) - chunks * one) <= chunks * nanosecond);
   const Time twice = time(2, chunks);
   const Time thrice = time(3, chunks);
   CHECK(twice < chunks * one);
   CHECK(thrice < twice);
-  // Not faster than the slowest stage, one chunk after the other.
+  // Three chunks are not faster than the slowest stage, repeated for each chunk.
   CHECK(thrice > chunks * (card.launch() + Pace::of_rate(19.2e9).of(bytes)));
   card.set_fast_forward(false);
   CHECK(time(2, chunks) == twice);

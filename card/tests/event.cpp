@@ -11,7 +11,7 @@
 namespace isthmus::card {
 namespace {
 
-/// Notes its events and their times.
+/// An actor that notes its events and their times.
 class Diary final : public Actor {
  public:
   explicit Diary(Simulator& simulator) : simulator_(&simulator) {}
@@ -32,7 +32,7 @@ TEST_CASE("events happen by time, and those of one time in the order of scheduli
     expected.emplace_back(time, i);
     simulator.schedule(time, diary, i);
   }
-  std::ranges::sort(expected);  // events of equal times: in the order of their numbers
+  std::ranges::sort(expected);  // events of equal times come in the order of their numbers
   simulator.run();
   CHECK(diary.seen == expected);
   CHECK(simulator.events() == 1000);
@@ -56,7 +56,7 @@ TEST_CASE("a pending event's state does not depend on when it is") {
 
 TEST_CASE("paces add up without drift") {
   const Pace third(1e6 / 3);
-  // Steps of 2^-20 fs: each of 3e9 units rounds by at most half a step.
+  // In steps of 2^-20 fs, each of 3e9 units is wrong by at most half a step.
   CHECK(std::abs(third.of(3'000'000'000) - 1'000'000'000'000'000) <= 3'000'000'000 / (2 << 20) + 1);
   CHECK(Pace::of_clock(250).of(5) == 20 * nanosecond);
   CHECK(Pace::of_rate(1e9).of(7) == 7 * nanosecond);

@@ -11,7 +11,7 @@
 namespace isthmus::card {
 namespace {
 
-/// Seconds per byte of gen3 x16, by definition.
+/// Seconds per byte of gen3 x16: rate, 128b/130b coding, lanes, and SKP ordered sets.
 constexpr double byte_s = 8.0 / (8e9 * 128 / 130 * 16) * (1 + 1.0 / 371);
 
 TEST_CASE("writes back to back use the wire fully, but for their headers") {
@@ -26,7 +26,7 @@ TEST_CASE("writes back to back use the wire fully, but for their headers") {
   }
   const Time expected =
       std::llround(count * (payload + 24) * byte_s * 1e15) + from_nanoseconds(200);
-  // The time of each packet is rounded to a femtosecond, the byte time to 2^-21 fs.
+  // Each packet's time is rounded to a femtosecond, the time per byte to 2^-21 fs.
   CHECK(std::abs(last - expected) <= count);
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("generations and address widths change bytes and byte times") {
         {{"link.generation", generation}, {"link.lanes", lanes}, {"link.address_bits", bits}});
     return Link(board.link, 1).wire_time(Packet::write, 76);
   };
-  // Gen 1 x1 is 250 MB/s before clock compensation, gen 2 twice that.
+  // Gen 1 x1 has 250 MB/s before clock compensation, gen 2 x1 twice as much.
   CHECK(time("1", "1", "64") == std::llround(100 * 4e6 * (1 + 4.0 / 1538)));
   CHECK(time("2", "8", "32") == std::llround(96 * 0.25e6 * (1 + 4.0 / 1538)));
   CHECK(std::abs(time("5", "16", "64") - std::llround(100 * byte_s / 4 * 1e15)) <= 1);
@@ -73,7 +73,7 @@ TEST_CASE("FLITs carry packets without framing, and acknowledgements at no cost"
   CHECK(link.wire_bytes(Packet::write, 256) == 256 + 16);
   CHECK(link.wire_bytes(Packet::read_request, 0) == 16);
   CHECK(link.wire_bytes(Packet::completion, 256) == 256 + 12);
-  // A FLIT has 236 B of packets in 256 B; 64 GT/s and 16 lanes give 118 B a nanosecond.
+  // A FLIT has 236 B of packets in 256 B, so 16 lanes at 64 GT/s carry 118 B in a nanosecond.
   CHECK(std::abs(link.wire_time(Packet::write, 256) - std::llround(272 / 118.0 * 1e6)) <= 1);
   const Time alone = link.send(0, Way::down, Packet::read_request, 0);
   link.reset();
@@ -111,7 +111,7 @@ TEST_CASE("a corrupted packet costs a refusal's round trip and its repetition") 
   Link clean(healthy.link, 42);
   const Time lost = total(noisy) - total(clean);
   const auto replays = static_cast<std::int64_t>(noisy.replays());
-  // 1 % of 10 000, within five standard deviations of a binomial count.
+  // Of 10 000 packets 1 % are replayed, within five standard deviations of a binomial count.
   CHECK(std::abs(replays - 101) <= 50);
   const Time each =
       clean.wire_time(Packet::write, 256) + 2 * clean.latency() + std::llround(8 * byte_s * 1e15);

@@ -1,4 +1,4 @@
-// Kernels with several ports at once.
+// Tests the times of kernels whose ports work at once.
 #include <catch2/catch.hpp>
 
 #include "isthmus/card/kernel.hpp"
@@ -35,7 +35,7 @@ TEST_CASE("ports of other banks work at once") {
   const Time copy = time_of({reads(0, 64 * MiB), writes(1, 64 * MiB)});
   CHECK(time_of({reads(0, 64 * MiB), writes(1, 64 * MiB), reads(2, 64 * MiB),
                  writes(3, 64 * MiB)}) == copy);
-  // A port that moves fewer bytes is not in step with the other ports, and ends before them.
+  // A port with fewer bytes does not work in step with the others, and ends before them.
   const Time beside = time_of({reads(0, 64 * MiB), writes(1, 64 * MiB), reads(2, 16 * MiB)});
   CHECK(ratio(beside, copy) == Approx(1).epsilon(0.001));
 }
@@ -69,7 +69,8 @@ TEST_CASE("a bank rests where a kernel's reads and writes take turns") {
   CHECK(took({reads(0, 64 * MiB)}) == 0);
   CHECK(took({writes(0, 64 * MiB)}) <= from_nanoseconds(10));
   CHECK(took({reads(0, 64 * MiB), writes(1, 64 * MiB)}) <= from_nanoseconds(10));
-  // A pair of bursts of 4 KiB turns the bank twice; at times only one of the bursts waits.
+  // Two bursts of 4 KiB, a read and a write, change the bank's direction twice; sometimes only one
+  // waits.
   const double turns = ratio(took({reads(0, 64 * MiB), writes(0, 64 * MiB)}),
                              64 * MiB / 4096 * from_nanoseconds(40));
   CHECK(turns > 0.9);
@@ -95,7 +96,8 @@ TEST_CASE("ports of the host's memory share the link") {
   const Link link(u250_with().link, 1);
   const double most = 512.0 / static_cast<double>(2 * link.wire_time(Packet::completion, 256));
   CHECK(32.0 * MiB / static_cast<double>(time_of(two)) < most);
-  // Directions do not slow each other: data from the host are written to the card meanwhile.
+  // Directions do not slow each other: while data come from the host, others are written to the
+  // card.
   const std::vector<PortWork> through = {of_host(reads(0, 16 * MiB)), writes(0, 16 * MiB)};
   CHECK(ratio(time_of(through), time_of(one)) == Approx(1).epsilon(0.001));
   CHECK(ratio(time_of(through, 10), time_of(one)) == Approx(10).epsilon(0.01));

@@ -32,8 +32,8 @@ std::int64_t upto(std::mt19937& random, std::size_t most) {
   return static_cast<std::int64_t>(1 + random() % most);
 }
 
-/// Returns the time of a message: each flit needs the wire, and the room of the flit `depth`
-/// before.
+/// Returns the time of a message: each flit needs the wire, and the room of the flit `depth` before
+/// it.
 Time one_way(std::int64_t flits, std::int64_t depth, Time way) {
   std::vector<Time> begins;
   for (std::int64_t flit = 0; flit < flits; ++flit) {
@@ -68,7 +68,7 @@ TEST_CASE("kernels that send and take at once need half a step, at any depth", "
                         .depth = upto(random, 60)};
     const Time way = latency + (call.cards > 1 ? hop : 0);
     const Time expected = call.steps * one_way(flits_of(call.bytes), call.depth, way);
-    // With shallow channels, a step begins before the last step's room is announced.
+    // If channels are shallow, a step begins before the previous step's room is announced.
     CHECK(run(board, call).slowest >= expected);
     CHECK(run(board, call).slowest == run(board, call, false).slowest);
     RingCall deep = call;
@@ -129,7 +129,7 @@ TEST_CASE("links on one wire wait for one another; a late card is waited for", "
   const Time two = run(board_with({{"serial.sharing", "2"}}), call).slowest;
   const Time eight = run(board_with({{"serial.sharing", "8"}}), call).slowest;
   CHECK(two >= alone);
-  // Eight messages of 1000 flits are on one wire in each direction, all the time.
+  // All the time, eight messages of 1000 flits are on one wire in each direction.
   const Time messages = 8 * call.steps;
   CHECK(eight >= messages * 1000 * cycle);
   CHECK(eight < (messages + 8) * (1000 * cycle + latency));

@@ -1,4 +1,4 @@
-// A board for tests, like a U250 on gen3 x16.
+// Parameters of the board for tests: like a U250 on gen3 x16.
 #pragma once
 
 #include <string>

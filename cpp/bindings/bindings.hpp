@@ -1,4 +1,4 @@
-// Each public header has one wrapper; module.cpp calls them all.
+// Functions that each make the classes of one public header known to Python; module.cpp calls all.
 #pragma once
 
 #include <nanobind/nanobind.h>

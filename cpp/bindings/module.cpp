@@ -15,7 +15,7 @@ void raise_undecodable(const std::exception_ptr& thrown, void* /*unused*/) {
   } catch (const std::exception& error) {
     if (PyObject* text = PyUnicode_FromString(error.what()); text != nullptr) {
       Py_DECREF(text);
-      throw;  // nanobind translates this type
+      throw;  // nanobind translates every other exception
     }
     PyErr_Clear();
     isthmus::bindings::raise(PyExc_RuntimeError, error.what());
@@ -40,7 +40,8 @@ class DeferredSignals {
       sigaction(deferred[i], &before_[i], nullptr);
     }
     if (arrived != 0) {
-      nanobind::set_leak_warnings(false);  // Python drops the half-imported module
+      // Else nanobind would report objects of the half-imported module as leaks.
+      nanobind::set_leak_warnings(false);
       std::raise(arrived);
     }
   }
@@ -57,7 +58,8 @@ class DeferredSignals {
 NB_MODULE(_core, module) {
   const DeferredSignals until_made;
   module.doc() = "The timing engine of Isthmus and the backends it loads.";
-  nanobind::register_exception_translator(raise_undecodable);  // tried after the translators below
+  // Nanobind tries the translators below first.
+  nanobind::register_exception_translator(raise_undecodable);
   isthmus::bindings::bind_clock(module);
   isthmus::bindings::bind_stopping(module);
   isthmus::bindings::bind_buffer(module);

@@ -14,7 +14,7 @@ using namespace nanobind::literals;
 namespace isthmus::bindings {
 namespace {
 
-/// A kind of memory and its axes.
+/// Where an offload has its vectors: a kind of memory, and the axes' values by name.
 using Placement = std::pair<std::string, std::map<std::string, std::string>>;
 
 }  // namespace

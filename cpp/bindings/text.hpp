@@ -1,5 +1,5 @@
-// Text and messages from C++ for Python, instead of nanobind/stl/string.h: drivers may write names
-// of devices and platforms that are not UTF-8.
+// Converts strings and exceptions' messages from C++ to Python. nanobind/stl/string.h would fail
+// for a driver's names of devices that are not UTF-8.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,12 +10,13 @@
 
 namespace isthmus::bindings {
 
-/// New Python text; an invalid UTF-8 byte becomes U+FFFD.
+/// Returns a new Python string of these bytes, with U+FFFD in place of each invalid UTF-8 byte.
 inline PyObject* new_text(std::string_view bytes) noexcept {
   return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
 }
 
-/// Sets the Python exception. Strict decoding would raise UnicodeDecodeError instead.
+/// Sets Python's exception, with a message of any bytes: strict decoding would raise
+/// UnicodeDecodeError instead.
 inline void raise(PyObject* type, std::string_view message) noexcept {
   if (PyObject* text = new_text(message); text != nullptr) {
     PyErr_SetObject(type, text);
@@ -23,7 +24,7 @@ inline void raise(PyObject* type, std::string_view message) noexcept {
   }
 }
 
-/// Creates a Python exception type for a C++ type; the module holds it.
+/// Creates a Python exception class for the C++ class `Error`; the module keeps the reference.
 template <typename Error>
 nanobind::handle bind_error(nanobind::module_& module, const char* name, nanobind::handle base) {
   nanobind::exception<Error> type(module, name, base);

@@ -95,7 +95,7 @@ std::vector<Access> all_stores() {
 }
 
 std::uint64_t most_block(const Access& access, std::uint64_t block) {
-  constexpr unsigned narrowest = 8;  // narrower accesses are for registers
+  constexpr unsigned narrowest = 8;  // bytes: narrower accesses are for registers
   return access.pipelined && access.width >= narrowest ? block : access.width;
 }
 

@@ -12,8 +12,8 @@
 namespace isthmus {
 namespace {
 
-/// Returns the movements to verify. Throws if there are none, because an empty verification always
-/// passes.
+/// Returns `movements` unchanged, and throws if there are none: a verification of no movements
+/// always passes.
 std::vector<Movement>& named(std::vector<Movement>& movements) {
   if (movements.empty()) {
     throw std::logic_error("this operation moves data but names no movements");
@@ -28,7 +28,7 @@ std::optional<std::uint64_t> whole_number(const std::string& text) {
   return error == std::errc{} && rest == end ? std::optional{value} : std::nullopt;
 }
 
-/// The part of `spec` that this operation does not support; empty if it supports all.
+/// Returns a message about the first axis or value in `spec` that `operation` lacks, or "".
 std::string refusal(const OperationInfo& operation, const OperationSpec& spec) {
   for (const auto& [name, value] : spec.axes) {
     const AxisInfo* axis = operation.axis(name);

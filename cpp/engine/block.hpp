@@ -1,4 +1,5 @@
-// Functions on blocks that all series share.
+// What `Series` and `JointSeries` share: the course of a visit, notes of wrong data, longer
+// batches.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@ namespace isthmus {
 
 double seconds_since(Ticks begin);
 
-/// Records that data were wrong in the repetition `when`; `known` is the device's explanation.
+/// Marks a block as wrong: `when` names the repetition, `known` is the device's explanation or "".
 void note_fault(Block& block, const std::string& known, const char* when);
 
 template <class AnyOperation>
@@ -22,7 +23,7 @@ void note(Block& block, const AnyOperation& operation, bool arrived, const char*
   }
 }
 
-/// The next longer batch after a batch that took `took` seconds, to reach `aim` seconds.
+/// Returns the next batch to try, in repetitions, after one that took `took` of `aim` seconds.
 std::uint64_t longer_batch(std::uint64_t batch, double took, double aim);
 
 template <class AnyOperation>

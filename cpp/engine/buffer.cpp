@@ -18,7 +18,7 @@ constexpr std::size_t huge_page_bytes = std::size_t{2} << 20U;
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// The number in a `kind` such as "offset64", if it is below `limit`; nothing for other kinds.
+/// Returns N of a kind of memory `prefix`N such as "offset64", if N is below `limit`, else nothing.
 std::optional<std::size_t> numbered(const std::string& kind, std::string_view prefix,
                                     std::size_t limit) {
   if (!kind.starts_with(prefix)) {
@@ -43,7 +43,7 @@ void* allocate_pages(std::size_t bytes) {
   return posix_memalign(&block, page_bytes, round_up(bytes, page_bytes)) == 0 ? block : nullptr;
 }
 
-/// A function that allocates aligned memory.
+/// A kind of memory in `HostBuffer::allocators`: its name, and functions to allocate and free it.
 struct Allocator {
   std::string_view name;
   void* (*allocate)(std::size_t bytes);

@@ -35,14 +35,15 @@ bool tsc_is_invariant() {
 }
 
 #if defined(__x86_64__)
-/// One instant on both clocks; `bracket` is the duration of the reading in ticks.
+/// One instant on the TSC and on CLOCK_MONOTONIC_RAW; the reading takes `bracket` ticks.
 struct Instant {
   Ticks tsc = 0;
   Ticks raw_ns = 0;
   Ticks bracket = ~Ticks{0};
 };
 
-/// The reading with the smallest bracket of many readings: interruptions only enlarge brackets.
+/// Reads both clocks many times and returns the reading that took fewest ticks, because an
+/// interruption between the two clocks makes a reading longer.
 Instant read_both() {
   Instant best;
   for (int i = 0; i < 200; ++i) {
@@ -63,7 +64,7 @@ struct Scale {
   double uncertainty = 0;
 };
 
-/// Scale between two instants; each end is uncertain by half its bracket.
+/// Returns seconds per tick between two instants; each instant is uncertain by half its bracket.
 Scale scale_between(const Instant& from, const Instant& to) {
   const auto ticks = static_cast<double>(to.tsc - from.tsc);
   const double seconds = static_cast<double>(to.raw_ns - from.raw_ns) * 1e-9;
@@ -109,7 +110,8 @@ HostClock::HostClock() {
       info_.source = "tsc";
       info_.reason = "invariant and steady";
       info_.seconds_per_tick = whole.seconds_per_tick;
-      // The two halves share the middle reading: their difference is part of the uncertainty.
+      // Both halves share the middle reading: half of their difference may be an error of the
+      // whole.
       info_.uncertainty = std::max(whole.uncertainty, apart / 2);
     }
 #endif
@@ -133,7 +135,7 @@ HostClock::HostClock() {
     }
     step = std::min(step, next - begin);
   }
-  // Readings differ by multiples of the counter's step: their common divisor is the step.
+  // All differences of readings are multiples of the clock's step: it is their common divisor.
   Ticks divisor = step;
   for (const Ticks pair : pairs) {
     Ticks a = pair;

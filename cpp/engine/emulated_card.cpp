@@ -26,7 +26,7 @@ const char* environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// The page, mapped once: it lives as long as the process.
+/// Returns the memory page of card_page.hpp, which this process maps once and never unmaps.
 const Page& page() {
   static const Page* const mapped = [] {
     const int file = open(environment(page_variable), O_RDONLY | O_CLOEXEC);
@@ -50,7 +50,7 @@ const Page& page() {
   return *mapped;
 }
 
-/// What this process's calls into all cards have taken, in femtoseconds modulo 2^64.
+/// Returns the simulated time of this process's calls into all cards, in femtoseconds modulo 2^64.
 std::uint64_t elapsed() {
   std::uint64_t sum = 0;
   const auto self = static_cast<std::uint32_t>(getpid());
@@ -110,7 +110,7 @@ bool present() { return *environment(page_variable) != '\0'; }
 void describe(DeviceInfo& info) {
   info.clock = ClockDomain::simulated;
   info.real_software = true;
-  // XRT hands over as much at once; larger transfers would say nothing new, and take long.
+  // XRT passes at most this much to the card at once: a larger buffer only repeats such transfers.
   info.max_buffer_bytes = std::min(info.max_buffer_bytes, most_transfer_bytes);
   std::ranges::for_each(info.offloads, drop_adds);
   info.properties.emplace_back("emulated_card", environment("ISTHMUS_CARD_BOARD"));

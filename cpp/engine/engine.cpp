@@ -8,11 +8,11 @@
 namespace isthmus {
 namespace {
 
-/// Seconds of a repetition that needs no batch, if two repetitions take this long; one could be
-/// interrupted.
+/// Seconds of a repetition that needs no batch. Two repetitions must take longer, because one that
+/// is interrupted also seems long.
 constexpr double surely_long_s = 1e-4;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
-/// Samples of the software above an emulated card: enough for an interval of the median.
+/// Samples of host time above an emulated card: enough for a 95 % interval of the median.
 constexpr std::size_t most_software_samples = 25;
 
 /// Arms, runs and checks each part once, in an order that the operation allows.
@@ -58,7 +58,8 @@ std::unique_ptr<Operation> Series::open(Block& block) {
 }
 
 void Series::close(Operation& operation, Block& block) {
-  if (operation.parts() > 1 && batch() > 0) {  // parts are timed separately
+  // Each part was timed alone `batch()` times in a sample.
+  if (operation.parts() > 1 && batch() > 0) {
     block.intervals = batch();
   }
   block.remarks = operation.remarks();
@@ -72,7 +73,7 @@ void Series::sample_simulated(Operation& operation, Block& block) {
   const auto repetitions = static_cast<std::int64_t>(operation.least_batch());
   if (device().info().real_software && !operation.moves_data()) {
     for (std::size_t part = 0; part < operation.parts(); ++part) {
-      operation.run(part, operation.least_batch());  // a card's first launch takes longer
+      operation.run(part, operation.least_batch());  // warms up: a card's first launch takes longer
     }
   }
   for (unsigned sample = 0; sample < device().info().simulated_samples; ++sample) {
@@ -82,7 +83,7 @@ void Series::sample_simulated(Operation& operation, Block& block) {
                                                repetitions);
     }
   }
-  if (!device().info().real_software) {  // samples of real software are of one repetition
+  if (!device().info().real_software) {  // with real software, the block keeps a batch of 1
     block.batch = operation.least_batch();
   }
   std::vector<std::vector<double>> times;
@@ -96,8 +97,8 @@ void Series::sample_simulated(Operation& operation, Block& block) {
   }
 }
 
-/// Samples the host time of software above an emulated card. A few samples are enough, because that
-/// time does not depend on the board.
+/// Samples the host time of real software above an emulated card. At most `most_software_samples`
+/// are taken, because that time does not depend on the board.
 void Series::sample_software(Operation& operation, Block& block) {
   const std::uint64_t repetitions = operation.least_batch();
   const Ticks begin = HostClock::raw_nanoseconds();
@@ -166,7 +167,7 @@ std::uint64_t Series::calibrated(Operation& operation) {
     return shortest;
   };
   if (parts > 1) {
-    // Parts alternate and are timed separately even within a batch: see Block::intervals.
+    // The parts of a pair alternate and are timed alone even within a batch (Block::intervals).
     double typical = 1e300;
     for (int i = 0; i < 25; ++i) {
       typical = std::min(typical, timed(1) - clock().info().empty_pair_s);
@@ -181,7 +182,7 @@ std::uint64_t Series::calibrated(Operation& operation) {
     }
     return batch;
   }
-  // The first warm repetitions are not typical.
+  // The shortest of five is used, because the first repetitions after the cold one take longer.
   double once = 1e300;
   for (int i = 0; i < 5; ++i) {
     once = std::min(once, timed(batch) - clock().info().empty_pair_s);
@@ -193,7 +194,7 @@ std::uint64_t Series::calibrated(Operation& operation) {
     return batch;
   }
   while (batch < most_batch) {
-    // Use the shortest time: an interrupted batch would seem long enough.
+    // The shortest of three is used: a batch that was interrupted would seem long enough.
     const double took = std::min({timed(batch), timed(batch), timed(batch)});
     if (took >= options().least_batch_s) {
       return batch;
@@ -207,15 +208,16 @@ void Series::sample_once(Operation& operation, Block& block) {
   const std::size_t parts = operation.parts();
   const bool moves = operation.moves_data();
   const bool together = operation.parts_arm_together();
-  // The parts of a pair alternate: a batch of pairs consists of that many rounds.
+  // The parts of a pair alternate: a batch is then `batch()` rounds, each with one repetition of
+  // every part.
   const std::uint64_t rounds = parts == 1 ? 1 : batch();
   const std::uint64_t repetitions = batch() / rounds;
   const auto stamp_of = [stamp = fresh_stamps(parts)](std::size_t part) { return stamp + part; };
   std::vector<Ticks> ticks(parts, 0);
   std::vector<Ticks> empty(parts, 0);
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    // Data armed before the first round are checked after the last. If a part can only be armed
-    // just before it runs, both rounds are armed and checked.
+    // Data are armed before the first round and checked after the last. If a part can be armed only
+    // just before it runs, the first and the last round are both armed and checked.
     const bool first = round == 0;
     const bool last = round + 1 == rounds;
     const bool armed = moves && (first || (last && !together));
@@ -251,7 +253,7 @@ void Series::sample_once(Operation& operation, Block& block) {
     }
     progress().add(part, per_repetition(ticks[part], empty_s));
     if (const auto device = operation.device_seconds(part)) {
-      // The device reports only its last run: one repetition if parts alternate.
+      // `device_seconds` covers the last `run` only: one repetition if the parts alternate.
       const double each = *device / static_cast<double>(repetitions);
       block.parts[part].device_seconds.push_back(each);
       progress().add_of_device(part, each);

@@ -15,8 +15,8 @@
 namespace isthmus {
 namespace {
 
-/// Timed intervals in a reading. Copies take most of the time: 3 is the least number whose median a
-/// single interruption does not change.
+/// Number of timed intervals of each reference, whose median counts. Copies take longest: three are
+/// the fewest whose median one interruption does not change.
 constexpr std::size_t batches = 11;
 constexpr std::size_t copies = 3;
 constexpr std::size_t blocks = 21;
@@ -27,7 +27,7 @@ constexpr int copies_before = 4;
 /// but 0.6 % of a batch.
 constexpr int batch = 10;
 
-/// Median seconds of `Repetitions` intervals, less the empty interval of the clock.
+/// Returns the median seconds of `Repetitions` calls of `work`, less the clock's empty interval.
 template <std::size_t Repetitions, class Work>
 double median_of(const Work& work) {
   const HostClock& clock = HostClock::instance();
@@ -39,8 +39,8 @@ double median_of(const Work& work) {
   }
   const auto middle = ticks.begin() + Repetitions / 2;
   std::ranges::nth_element(ticks, middle);
-  // The empty interval was measured earlier: work that takes one step of the clock is not shorter
-  // than it.
+  // The empty interval was measured earlier and may exceed the work's: at least one step of the
+  // clock is returned.
   return std::max(clock.seconds(*middle) - clock.info().empty_pair_s, clock.info().resolution_s);
 }
 
@@ -64,7 +64,7 @@ HostReferences::HostReferences(int descriptor) {
   const std::span<std::byte> all(static_cast<std::byte*>(block), bytes);
   from_ = all.first(copy_bytes);
   to_ = all.last(copy_bytes);
-  if (from_.back() == std::byte{0}) {  // a new file: some processors treat zeros specially
+  if (from_.back() == std::byte{0}) {  // a new file: some processors copy zeros faster
     std::ranges::fill(from_, std::byte{1});
   }
 }
@@ -83,12 +83,12 @@ HostSpeed HostReferences::read() {
     std::uint32_t value = 1;
     for (unsigned step = 0; step < arithmetic_steps; ++step) {
       value = value * 1'664'525U + 1'013'904'223U;
-      asm volatile("" : "+r"(value));  // prevents a closed form
+      asm volatile("" : "+r"(value));  // the compiler cannot replace the loop by a formula
     }
   });
   const auto copy = [this] {
     std::memcpy(to_.data(), from_.data(), copy_bytes);
-    asm volatile("" : : "r"(to_.data()) : "memory");  // prevents removal of the copy
+    asm volatile("" : : "r"(to_.data()) : "memory");  // the compiler cannot remove the copy
   };
   for (int before = 0; before < copies_before; ++before) {
     copy();

@@ -10,12 +10,12 @@
 namespace isthmus {
 namespace {
 
-/// The duration of a loop is that of its fastest round, because first rounds are not typical and
-/// any round may be interrupted. Limits: the number of rounds, and their total time in loops.
+/// Calibration times a loop in several rounds and takes the fastest, because the first is slow and
+/// any may be interrupted. Limits: ten rounds, and 20 times `loop_s` for all rounds of a loop.
 constexpr int most_rounds = 10;
 constexpr double most_rounds_loops = 20.0;
 
-/// Noise of all ranks; steal is that of the worst machine.
+/// Returns the disturbances of all ranks: sums of switches and faults, and the largest steal.
 Probe noise_of(const std::vector<Probe>& ranks) {
   Probe sum;
   for (const Probe& rank : ranks) {
@@ -44,7 +44,8 @@ JointSeries::JointSeries(Device& device, OperationSpec spec, const SeriesOptions
       seconds_per_tick_(communicator.agreed(clock().info().seconds_per_tick)),
       stamp_(communicator.agreed(fresh_stamp())) {}
 
-/// A stamp whose distance from the previous stamp exceeds the number of message labels.
+/// Returns the next stamp. Its distance from the previous stamp exceeds the number of messages'
+/// labels, so that no message of one stamp has data of another.
 std::uint64_t JointSeries::next_stamp() {
   return stamp_ += distinct_distance(2 * communicator_->size() + 1);
 }
@@ -54,7 +55,7 @@ std::vector<JointSeries::Share> JointSeries::round(JointOperation& operation,
                                                    std::uint64_t repetitions, const Arm& arm,
                                                    const Check& check) {
   Trouble trouble;
-  // A rank continues after an error, because the others wait for its messages.
+  // After an error this rank still takes part in the round, because other ranks wait for it.
   const auto attempt = [&](const auto& action) {
     const Trouble found = trouble_of(*communicator_, action);
     trouble = trouble ? trouble : found;
@@ -149,7 +150,7 @@ void JointSeries::sample_simulated(JointOperation& operation, Block& block) {
 
 std::uint64_t JointSeries::calibrated(JointOperation& operation) {
   const auto nothing = [] {};
-  // Armed by a stamp, as in the timed loop.
+  // Messages are armed by a stamp, as in the timed loop, so that each lane uses one buffer.
   const std::uint64_t stamp = next_stamp();
   if (moves_) {
     throw_on_all(*communicator_, trouble_of(*communicator_, [&] { operation.arm(stamp); }));

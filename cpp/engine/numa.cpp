@@ -1,4 +1,4 @@
-// NUMA nodes of pages, by system calls of Linux without a library.
+// Places memory on NUMA nodes and finds the nodes of pages, by Linux system calls.
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,10 +19,10 @@ namespace isthmus {
 namespace {
 
 constexpr std::size_t word_bits = sizeof(unsigned long) * CHAR_BIT;
-/// Number of pages in one system call.
+/// Most pages in one system call.
 constexpr std::size_t pages_at_once = 4096;
 
-/// Removes a number from the front of `text` and returns it.
+/// Removes the decimal number at the front of `text` and returns it; nothing if there is none.
 std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);

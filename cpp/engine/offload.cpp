@@ -39,7 +39,7 @@ void judge(OffloadRecord& record, bool right, const std::string& what) {
   }
 }
 
-/// Throws MemoryLimitError if the system never gives huge pages by madvise.
+/// Throws MemoryLimitError if Linux is set to give no huge pages, even to a program that asks.
 void check_huge_pages() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string text;
@@ -50,7 +50,7 @@ void check_huge_pages() {
   }
 }
 
-/// Message for lack of memory, of the machine or within the user's limits.
+/// Returns the message for too little memory; it names the limit of `ulimit -v` if one is set.
 std::string too_little_memory() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
@@ -61,7 +61,7 @@ std::string too_little_memory() {
   return "not enough host memory: free some, or ask for fewer --elements";
 }
 
-/// Checks that pages are on the node of this kind of memory, if the system reports nodes.
+/// Marks the record as wrong if a page of the vectors is not on the NUMA node that `kind` names.
 void judge_places(OffloadRecord& record, const std::string& kind, const Vectors& vectors) {
   const std::optional<int> wanted = HostBuffer::node(kind);
   if (!wanted) {
@@ -78,7 +78,8 @@ void judge_places(OffloadRecord& record, const std::string& kind, const Vectors&
   }
 }
 
-/// Adds in software into untouched memory, like a program without a device.
+/// Times both additions on the host. If the memory is of HostBuffer, each result gets untouched
+/// memory, as in a program without a device.
 void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Phases& phases,
                  OffloadRecord& record) {
   const auto add = [&](const char* name, void (*work)(const Vectors&)) {
@@ -91,13 +92,13 @@ void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Ph
     }
     phases(name, [&] { work(vectors); });
     judge(record, adds_up(vectors, seed), name);
-    spoil(vectors, seed);  // the next addition may get the same memory
+    spoil(vectors, seed);  // the next addition may get this memory: no sums may be left in it
   };
   add(adds[0], software_vadd);
   add(adds[1], software_vadd_simd);
 }
 
-/// The consecutive offloads of one process.
+/// Runs an offload's repetitions in one process and collects their times and faults.
 class Measurement {
  public:
   explicit Measurement(Offload& offload) : offload_(&offload) {}
@@ -105,12 +106,12 @@ class Measurement {
   void once_cold() { record_.first = once("the first offload", true); }
 
   void again(unsigned count, const std::optional<OperationSpec>& reference) {
-    adds_ = !reference;  // additions would separate compared offloads
+    adds_ = !reference;  // additions on the host would lie between offloads that are compared
     if (reference && count > 0) {
-      reference_offload(*reference);  // warms up; not counted
+      reference_offload(*reference);  // warms up the reference; its times are discarded
     }
     for (unsigned i = 0; i < count; ++i) {
-      const bool before = i % 2 == 0;  // alternate, so that neither is always first
+      const bool before = i % 2 == 0;  // the reference runs before and after in turn
       if (reference && before) {
         record_.reference.push_back(reference_offload(*reference));
       }
@@ -205,7 +206,8 @@ PhaseSample& Phases::find(const char* name) {
   return known == samples_.end() ? samples_.emplace_back(PhaseSample{.name = name}) : *known;
 }
 
-/// Moves simulated time between two phases: it varies in which phase a runtime's threads wait.
+/// Moves the simulated time of one phase into another: in which of the two the runtime's threads
+/// wait for the card differs from run to run.
 void Phases::gather(const char* from, const char* into) {
   const auto source = std::ranges::find(samples_, from, &PhaseSample::name);
   if (source != samples_.end() && source->simulated_fs != 0) {
@@ -314,7 +316,7 @@ std::vector<std::string> device_phases(bool map) {
 
 std::vector<std::string> user_memory_kinds() {
   std::vector<std::string> kinds =
-      HostBuffer::kinds();  // among them `aligned`, to which an offset may be added
+      HostBuffer::kinds();  // contains `aligned`, to which axis `relative_offset` applies
   const std::vector<std::string> others = HostBuffer::allocators();
   kinds.insert(kinds.end(), others.begin(), others.end());
   return kinds;

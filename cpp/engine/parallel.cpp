@@ -13,12 +13,13 @@
 namespace isthmus {
 namespace {
 
-/// Least bytes of a thread: to fill them takes ten times the 50 us of its start and end.
+/// Fewest bytes for a thread: to fill 4 MiB takes ten times as long as a thread's start and end (50
+/// us).
 constexpr std::size_t least_part_bytes = std::size_t{4} << 20U;
-/// Most threads: more would not speed up memory.
+/// Most threads for one piece of work: further threads do not make memory faster.
 constexpr std::size_t most_threads = 16;
 
-/// Allowed processors of the calling thread on its present NUMA node.
+/// Returns the processors of this thread's NUMA node on which the thread may run.
 cpu_set_t processors_near() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -33,7 +34,7 @@ cpu_set_t processors_near() {
   std::ifstream file("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
   std::string list;
   if (!std::getline(file, list)) {
-    return allowed;  // a kernel without NUMA: all memory is equally near
+    return allowed;  // Linux without NUMA: every processor is equally near to memory
   }
   cpu_set_t on_node;
   CPU_ZERO(&on_node);
@@ -70,7 +71,8 @@ void in_parts(std::size_t bytes, const std::function<void(std::size_t, std::size
   std::vector<std::jthread> others;
   for (std::size_t begin = each; begin < bytes; begin += each) {
     others.emplace_back([&work, &near, begin, end = std::min(begin + each, bytes)] {
-      sched_setaffinity(0, sizeof(near), &near);  // if refused, it runs on any processor
+      // If Linux refuses, the thread runs on any processor.
+      sched_setaffinity(0, sizeof(near), &near);
       work(begin, end);
     });
   }

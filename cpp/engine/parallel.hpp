@@ -1,4 +1,4 @@
-// Work on large memory, spread over the processors near it.
+// Divides work on large memory among threads on the caller's NUMA node.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace isthmus {
 /// for several threads, the caller does all work. `work` must not throw.
 void in_parts(std::size_t bytes, const std::function<void(std::size_t, std::size_t)>& work);
 
-/// Number of bytes that keeps all these processors busy.
+/// Returns the bytes from which `in_parts` uses all processors near memory, at most 16.
 std::size_t bytes_for_all();
 
 }  // namespace isthmus

@@ -1,14 +1,14 @@
-// Disturbances of a block by the machine and the kernel.
+// Reads what disturbs a thread: steal, context switches and page faults.
 #pragma once
 
 #include "isthmus/engine.hpp"
 
 namespace isthmus {
 
-/// Totals since boot (steal) and since the thread began (the rest).
+/// Returns the totals so far: steal since boot, the other counts since this thread began.
 Probe read_probe();
 
-/// Difference between two readings.
+/// Returns what was counted between two readings.
 Probe operator-(const Probe& later, const Probe& earlier);
 
 }  // namespace isthmus

@@ -6,8 +6,8 @@
 namespace isthmus {
 namespace {
 
-/// Factor by which a block may exceed its time to reach the next look at the series: otherwise its
-/// set-up would be wasted.
+/// A block may take up to this many times its usual time to reach the series' next look, because a
+/// further block would pay the set-up again.
 constexpr double block_stretch = 4.0;
 
 }  // namespace
@@ -56,7 +56,7 @@ bool Progress::goes_on(const Visit& visit) {
     }
     return false;
   }
-  // At least as long as the set-up, which would otherwise take most of the time.
+  // Sampling takes at least as long as the set-up, so that set-up is at most half of a block.
   const double aim = std::max(options_.least_block_s, visit.setup_s);
   if (visit.sampling_s < aim || !looked_) {
     return true;
@@ -82,7 +82,8 @@ void Progress::postpone(std::size_t samples) {
   }
 }
 
-/// Ends the series if it may end and its interval is narrow enough, else advances its schedule.
+/// Looks at the intervals of all parts. Ends the series if all are narrow enough or the cap is
+/// reached, else sets the number of samples at the next look.
 void Progress::look(const Visit& visit) {
   using Verdict = StoppingCriterion::Verdict;
   const std::size_t have = seconds_.front().size();
@@ -98,7 +99,7 @@ void Progress::look(const Visit& visit) {
   bool open = false;
   for (std::size_t series = 0; series < criteria_.size(); ++series) {
     const std::vector<double>& samples = seconds_[series];
-    if (samples.size() != have) {  // the device has no clock, or missed a report
+    if (samples.size() != have) {  // no device clock, or it missed a report
       continue;
     }
     const bool on_host = series < criteria_.size() / 2;
@@ -112,7 +113,7 @@ void Progress::look(const Visit& visit) {
   } else if (!open) {
     state_ = State::precision;
   } else {
-    // One clock may be precise enough and the other not: all are checked together at the next look.
+    // One clock's interval may be narrow enough before the other's: all get the same next look.
     for (const StoppingCriterion& criterion : criteria_) {
       postpone(criterion.next_check());
     }

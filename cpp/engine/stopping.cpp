@@ -12,7 +12,7 @@ namespace {
 /// P(k <= X <= n - k) for X ~ Binomial(n, 1/2): the coverage of the interval between the k-th
 /// smallest and the k-th largest of n samples.
 double coverage(std::size_t n, std::size_t k) {
-  // Sum of the lower tail P(X < k) in logarithms: 2^-n underflows from n = 1075.
+  // The lower tail P(X < k) is summed in logarithms, because 2^-n underflows from n = 1075.
   const double log_half = -static_cast<double>(n) * std::numbers::ln2;
   const double log_n = std::lgamma(static_cast<double>(n) + 1.0);
   double tail = 0;
@@ -28,7 +28,7 @@ double coverage(std::size_t n, std::size_t k) {
   return 1.0 - 2.0 * tail;
 }
 
-/// Largest k whose interval covers `confidence`; 0 if even the whole range does not.
+/// Returns the largest k with at least this coverage, or 0 if even the whole range has less.
 std::size_t outer_rank(std::size_t n, double confidence) {
   std::size_t low = 0;
   std::size_t high = n / 2;
@@ -57,7 +57,7 @@ void spread_ties(std::vector<double>& sorted, double resolution) {
     }
     begin = end;
   }
-  // Spreading may change the order of values whose distance is not a multiple of the step.
+  // Spread values may have passed values that are not whole steps away.
   std::ranges::sort(sorted);
 }
 
@@ -91,8 +91,8 @@ Interval median_interval(std::span<const double> samples, double confidence, dou
   }
   const double median = n % 2 == 1 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
   if (last - first < 0.5 * resolution) {
-    // Both ends are the same reading: the samples do not show where in the clock's step the median
-    // is.
+    // Both ends are the same reading of the clock: the median lies anywhere within half a step of
+    // it.
     return {median, first - 0.5 * resolution, last + 0.5 * resolution};
   }
   return {median, sorted[k - 1], sorted[n - k]};
@@ -131,7 +131,7 @@ StoppingCriterion::Verdict StoppingCriterion::look(std::span<const double> sampl
     return Verdict::go_on;
   }
   const Interval interval = median_interval(samples, confidence_, resolution);
-  // Equal readings, e.g. all 0, give no further information.
+  // If both ends are equal, e.g. all samples are 0, further samples would not narrow the interval.
   if (interval.relative_half_width() <= precision_ || interval.low == interval.high) {
     return Verdict::converged;
   }

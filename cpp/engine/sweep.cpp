@@ -109,7 +109,7 @@ bool SweepOperation::arrived(std::size_t part, std::uint64_t stamp) {
   return std::ranges::find(words, stamp) == words.end();
 }
 
-/// Pages that begin with a whole word.
+/// Returns the number of pages whose first 8 bytes lie in the buffer; each gets a stamp.
 std::size_t SweepOperation::stamps() const {
   return (bytes_ + page_bytes - sizeof(std::uint64_t)) / page_bytes;
 }

@@ -1,4 +1,4 @@
-// The vector addition of offloads in software, and the memory of its vectors.
+// Adds vectors of offloads on the host, and owns the host memory of such vectors.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ std::int32_t operand(std::uint32_t odd, std::uint32_t seed, std::size_t index) {
 std::uint32_t seed_a(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
 std::uint32_t seed_b(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32U) | 1U; }
 
-/// Adds with wrap-around, as on every device.
+/// Adds and wraps around on overflow, as the kernels on devices do.
 std::int32_t sum(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
 }
@@ -64,7 +64,7 @@ void software_vadd(const Vectors& vectors) {
 
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("O3")))
-// The choice runs while the program loads, before the thread sanitizer starts.
+// The loader picks a clone by the processor before the thread sanitizer has started.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
@@ -86,7 +86,7 @@ HostVectors::HostVectors(const std::string& kind, std::size_t elements, std::siz
       c_(kind, elements * sizeof(Element) + relative_offset) {}
 
 Vectors HostVectors::get() const {
-  // The vectors are in buffers outside this object: writing to them does not change it.
+  // `get` is const but returns writable vectors: their buffers are not part of this object.
   auto& self = const_cast<HostVectors&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   return {.a = reinterpret_cast<Element*>(self.a_.data()),
           .b = reinterpret_cast<Element*>(self.b_.data()),

@@ -1,4 +1,4 @@
-// Data patterns that verify transfers.
+// Writes and checks the data patterns that show whether a transfer moved all data.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -17,22 +17,24 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "patterns are defined little-endian");
 
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
-/// Bytes of a piece in which device memory is filled and checked: efficient to transfer, and fits a
+/// Bytes of device memory that are filled or checked at once: efficient to transfer, and in a
 /// cache.
 constexpr std::size_t cached_bytes = std::size_t{1} << 20U;
-/// 2^64 / golden ratio: odd, so that consecutive words differ in the period of every bit.
+/// Difference of consecutive words: 2^64 / golden ratio, odd, so that every bit differs in its
+/// period.
 constexpr std::uint64_t pattern_step = 0x9E3779B97F4A7C15U;
 
 std::uint64_t stamp_word(std::uint64_t stamp, std::size_t page) {
   return seed_of(stamp) + page * 0xD1342543DE82EF95U;
 }
 
-/// Position of the stamp's word in its page; consecutive stamps use all 512 positions.
+/// Returns the byte offset of a stamp's word in its page; consecutive stamps use all 512 words.
 std::size_t stamp_place(std::uint64_t stamp) {
   return stamp * 37U % (page_bytes / word_bytes) * word_bytes;
 }
 
-/// The pages of a buffer that hold a whole word at `place`, and the bytes left in the last page.
+/// How a stamp covers a buffer: the number of pages that hold the whole word at `place`, and the
+/// last bytes of the buffer if its last page ends before that word.
 struct Grid {
   std::size_t whole = 0;
   std::size_t tail_offset = 0;
@@ -52,8 +54,8 @@ Grid grid_of(std::size_t bytes, std::size_t place) {
   return grid;
 }
 
-/// Eight words at a time: two vectors of four even without AVX, without a multiplication in the
-/// loop.
+/// Eight words that are added at once. Even without AVX the loop has vector instructions and no
+/// multiplication.
 using Lanes = std::uint64_t __attribute__((vector_size(64)));
 
 /// Fills the whole words of `to` with `word`, `word + step`, ...; returns the number of bytes
@@ -93,8 +95,8 @@ void fill(std::span<std::byte> to, std::uint64_t first, std::uint64_t step, std:
   }
 }
 
-/// Size of scratch memory: large buffers use several processors; small buffers, as in most visits,
-/// use one.
+/// Returns the bytes of scratch memory for a buffer: at most 1 MiB, which one processor fills, or
+/// enough for all processors if the buffer is larger than that.
 std::size_t piece_of(std::size_t bytes) {
   if (bytes <= cached_bytes) {
     return bytes;
@@ -103,8 +105,8 @@ std::size_t piece_of(std::size_t bytes) {
   return bytes > busy ? busy : cached_bytes;
 }
 
-/// Calls `work(offset, piece)` with scratch memory for each piece of device memory in order, until
-/// it returns false.
+/// Calls `work(offset, piece)` for each piece of a buffer in order; `piece` is scratch memory. Ends
+/// early and returns false if `work` returns false.
 template <class Work>
 bool for_each_piece(std::size_t bytes, const Work& work) {
   std::vector<std::byte> scratch(piece_of(bytes));
@@ -119,8 +121,8 @@ bool for_each_piece(std::size_t bytes, const Work& work) {
 /// MADV_POPULATE_WRITE of Linux 5.14, which older headers lack.
 constexpr int populate_for_writing = 23;
 
-/// Populates all pages by one system call, which is faster than a fault for each page. If it fails
-/// (an older Linux, device memory), pages are populated when touched.
+/// Has Linux allocate all pages by one system call instead of a fault for each. If the call fails
+/// (Linux before 5.14, device memory), the first access to each page allocates it.
 void prefault(std::span<std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::uintptr_t skipped = (page_bytes - begin % page_bytes) % page_bytes;
@@ -128,7 +130,8 @@ void prefault(std::span<std::byte> memory) {
     return;
   }
   const auto pages = memory.subspan(skipped, (memory.size() - skipped) / page_bytes * page_bytes);
-  // Earlier accesses also touched the last page; the first may contain a heap's header.
+  // If the last page exists, earlier accesses allocated all pages. The first page proves nothing: a
+  // heap's header may lie in it.
   std::byte* const last = &pages.back() - (page_bytes - 1);
   unsigned char is_there = 0;
   if (mincore(last, page_bytes, &is_there) == 0 && is_there == 0) {
@@ -136,7 +139,7 @@ void prefault(std::span<std::byte> memory) {
   }
 }
 
-/// Fills memory; `fill(part, offset)` is called by several threads.
+/// Fills the first `bytes` of any memory: several threads call `fill(part, offset)`.
 template <class Fill>
 void put_all(Memory& memory, std::size_t bytes, const Fill& fill) {
   const auto filled = [&fill](std::span<std::byte> to, std::size_t offset, bool fresh) {
@@ -161,7 +164,8 @@ void put_all(Memory& memory, std::size_t bytes, const Fill& fill) {
   });
 }
 
-/// Whether `holds(part, offset)` is true for all parts of the memory; several threads call it.
+/// Returns whether `holds(part, offset)` is true for all parts of the first `bytes`; several
+/// threads call it.
 template <class Holds>
 bool all_hold(Memory& memory, std::size_t bytes, const Holds& holds) {
   const auto checked = [&holds](std::span<const std::byte> data, std::size_t offset) {
@@ -297,7 +301,8 @@ std::uint64_t distinct_distance(std::uint64_t least) {
     for (std::uint64_t word = seed_of(distance), place = 0; place < word_bytes;
          ++place, word >>= 8U) {
       const std::uint64_t byte = word & 0xFFU;
-      if (byte == 0 || (byte == 0xFF && place > 0)) {  // with a carry it adds 0
+      // With a carry from the byte below, 0xFF adds 0 to this byte.
+      if (byte == 0 || (byte == 0xFF && place > 0)) {
         return false;
       }
     }

@@ -74,7 +74,7 @@ void throw_on_all(Communicator& communicator, const Trouble& trouble) {
   using Kind = Trouble::Kind;
   Kind worst = Kind::none;
   for (const Kind kind : communicator.gathered(trouble.kind)) {
-    // A lost device ends its process, even if other ranks have other errors.
+    // DeviceLostError comes before other ranks' errors, because it ends the process.
     if (worst == Kind::none || kind == Kind::lost) {
       worst = kind;
     }

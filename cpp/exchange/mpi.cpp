@@ -1,5 +1,5 @@
-// The MPI library of this process. Isthmus is built without MPI: functions are found by name, and
-// this file describes the differences between the two binary interfaces in use.
+// Messages by the MPI library that the process has loaded. Isthmus is built without MPI: it finds
+// the functions by name, in the binary interface of Open MPI or of MPICH.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int success = 0;  // MPI_SUCCESS in both interfaces
 
-/// A shared object of this process; null: the program itself.
+/// A handle of dlopen: a loaded library, or null for the program itself.
 using Library = void*;
 
 template <class Function>
@@ -35,14 +35,14 @@ Function need(Library library, const char* name) {
   return found;
 }
 
-/// Returns the pointer of these bits. GCC 10 lacks the bit cast of C++20.
+/// Returns the pointer with these bits; GCC 10 lacks std::bit_cast.
 void* pointer_of(std::uintptr_t value) {
   void* pointer = nullptr;
   std::memcpy(&pointer, &value, sizeof pointer);
   return pointer;
 }
 
-/// Open MPI: handles are addresses; constants are addresses of objects that the library exports.
+/// Open MPI's interface: handles are pointers; constants are addresses of exported objects.
 struct OpenMpi {
   using Handle = void*;
   static constexpr std::uintptr_t status_ignore = 0;
@@ -55,8 +55,8 @@ struct OpenMpi {
   }
 };
 
-/// MPICH: handles and constants are integers. The libraries of Intel, Cray and MVAPICH share this
-/// ABI.
+/// The interface of MPICH and of Intel's, Cray's and MVAPICH's libraries: handles and constants are
+/// integers.
 struct Mpich {
   using Handle = int;
   static constexpr std::uintptr_t status_ignore = 1;
@@ -67,7 +67,7 @@ struct Mpich {
   static Handle errors_return(Library /*library*/) { return 0x54000001; }
 };
 
-/// The functions in use, for one type of handle; statuses are ignored.
+/// Pointers to the MPI functions that Isthmus calls, for one type of handle.
 template <class Abi>
 struct Functions {
   using Handle = Abi::Handle;
@@ -118,7 +118,8 @@ int count_of(std::size_t bytes) {
 template <class Abi>
 class MpiCommunicator final : public Communicator {
  public:
-  /// The duplicate is never freed, because freeing is collective and destructors are not.
+  /// Duplicates the communicator `handle`. The duplicate is never freed: MPI_Comm_free is
+  /// collective, and ranks destroy their objects at different times.
   MpiCommunicator(Library library, std::string vendor, std::uintptr_t handle)
       : mpi_(library),
         vendor_(std::move(vendor)),
@@ -197,7 +198,8 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
-  /// Completes begun messages after a failure, because they must not access freed memory.
+  /// Executes `action`. If it throws, cancels the messages in `pending_` and waits for them, so
+  /// that MPI does not access their memory later.
   template <class Action>
   void or_abandon(const Action& action) {
     try {
@@ -219,7 +221,7 @@ class MpiCommunicator final : public Communicator {
     if (code == success) {
       return;
     }
-    std::array<char, 4096> text{};  // more than either library's limit
+    std::array<char, 4096> text{};  // longer than the longest error text of both libraries
     int length = 0;
     mpi_.error_string(code, text.data(), &length);
     throw BackendError(vendor_ + ": " + function + ": " + text.data());
@@ -235,7 +237,7 @@ class MpiCommunicator final : public Communicator {
   std::vector<Handle> pending_;
 };
 
-/// Whether MPI_Init was called and MPI_Finalize was not.
+/// Returns whether this library has been initialised and not finalised.
 bool in_use(Library library) {
   const auto is_set = [library](const char* name) {
     int answer = 0;
@@ -245,7 +247,8 @@ bool in_use(Library library) {
   return is_set("MPI_Initialized") && !is_set("MPI_Finalized");
 }
 
-/// Python loads modules' libraries with local symbols, so that each library is searched.
+/// Returns the program and each loaded library named libmpi*: Python loads extension modules with
+/// local symbols, so a search of the program alone may miss MPI.
 std::vector<Library> mpi_libraries() {
   std::vector<std::string> names;
   dl_iterate_phdr(

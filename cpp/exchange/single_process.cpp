@@ -47,7 +47,7 @@ void Communicator::receive(std::span<std::byte> data, unsigned from, int tag) {
 
 namespace {
 
-/// A communicator of one rank; messages to itself are copied by `wait_all`.
+/// A communicator of one rank, which sends to itself: `wait_all` copies each message.
 class SingleProcess final : public Communicator {
  public:
   [[nodiscard]] unsigned rank() const noexcept override { return 0; }

@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* through_host = "staged";
 
-/// Each rank exchanges one message with each of its neighbours simultaneously.
+/// One rank's part of an exchange through host memory. In each repetition it sends a message to
+/// each of two neighbours and receives one from each.
 class StagedExchange final : public JointOperation {
  public:
   StagedExchange(Device& device, const OperationSpec& spec, Communicator& communicator)
@@ -40,7 +41,7 @@ class StagedExchange final : public JointOperation {
     return moves_data() ? lanes * bytes_ : 0;
   }
   [[nodiscard]] std::uint64_t armed_repetitions() const override { return buffers_.size(); }
-  /// The host memory on the way starts with contents that differ from the messages.
+  /// Arms the messages, and fills host memory on the way with other contents than the messages'.
   void arm_fully(std::uint64_t seed) override {
     JointOperation::arm_fully(seed);
     for (std::size_t set = 0; set < buffers_.size(); ++set) {
@@ -84,7 +85,8 @@ class StagedExchange final : public JointOperation {
     copy(buffers.in, &Staging::to_device);
   }
 
-  /// After an error of its device a rank continues to send, because the others wait for messages.
+  /// Copies through all stages at once. If the device fails, keeps the error until the end of
+  /// `run`: this rank must still send, because other ranks wait for its messages.
   void copy(Stages& stages, void (Staging::*way)()) {
     if (failure_) {
       return;

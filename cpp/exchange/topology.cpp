@@ -12,8 +12,8 @@ Neighbours ring(unsigned place, unsigned ranks) {
   return {.next = (place + 1) % ranks, .previous = (place + ranks - 1) % ranks};
 }
 
-/// The ranks in random order, by splitmix64, which gives the same order on every machine, unlike
-/// the standard library's distributions.
+/// Returns the ranks in an order drawn by splitmix64, which is equal on every machine, unlike an
+/// order drawn by the standard library's distributions.
 std::vector<unsigned> drawn_order(unsigned ranks) {
   std::vector<unsigned> order(ranks);
   std::iota(order.begin(), order.end(), 0U);

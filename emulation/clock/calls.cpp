@@ -1,4 +1,5 @@
-// Calls into a card: our shim (emulation/shim) reports the begin and the end of each call.
+// Orders calls into cards by virtual time: the shim (emulation/shim) reports each call's begin and
+// end.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,45 +15,46 @@ namespace {
 
 using process::CardSlot;
 
-constexpr std::int64_t femtoseconds = 1'000'000;  ///< in a nanosecond
-/// Largest difference of two times, 2 hours: femtoseconds wrap at 2^64, so that a difference with a
-/// sign has at most 2.5 hours.
+constexpr std::int64_t femtoseconds = 1'000'000;  ///< femtoseconds in a nanosecond
+/// Largest difference of two times: 2 hours. Femtoseconds wrap at 2^64, so a signed difference
+/// holds at most 2.5 hours.
 constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;
 /// Pause before a thread checks again whether its call may begin or end.
 constexpr Nanoseconds shortest_nap = 20'000;
 constexpr Nanoseconds longest_nap = 1'000'000;
 
-/// Cards of the program.
+/// Slots of the program's open cards; null: no card.
 constinit std::array<std::atomic<CardSlot*>, process::most_cards> cards{};
 
-/// Begin of the call into a card in which this thread is.
+/// Virtual time at which the calling thread began its call into a card.
 thread_local constinit Nanoseconds began = 0;
-/// Begin of the latest call of any thread.
+/// Begin of the latest call that any thread made into a card.
 constinit std::atomic<Nanoseconds> last_began = 0;
 
 std::uint64_t in_femtoseconds(Nanoseconds time) {
   return static_cast<std::uint64_t>(time) * static_cast<std::uint64_t>(femtoseconds);
 }
 
-/// Converts a card's time to nanoseconds, rounded up. `near` resolves the wrap at 2^64 fs.
+/// Converts a card's time to nanoseconds, rounded up. `near` is a time at most 2 hours away, which
+/// resolves the wrap at 2^64 fs.
 Nanoseconds in_nanoseconds(std::uint64_t time, Nanoseconds near = began) {
   const auto ahead = static_cast<std::int64_t>(time - in_femtoseconds(near));
   return near + (ahead + (ahead > 0 ? femtoseconds - 1 : 0)) / femtoseconds;
 }
 
-/// Whether no event is left on the cards before `time`.
+/// Returns whether no card has an event before `time` left.
 bool cards_are_beyond(Nanoseconds time) {
   const std::uint64_t wanted = in_femtoseconds(time);
   return std::ranges::none_of(cards, [wanted](const std::atomic<CardSlot*>& card) {
     const CardSlot* const slot = card;
-    // A difference, because times wrap.
+    // The signed difference is compared, because times wrap.
     return slot != nullptr && slot->pending != 0 &&
            static_cast<std::int64_t>(slot->done_fs - wanted) < 0;
   });
 }
 
-/// Returns `is_next` for a thread in a call, which advances the cards itself. `in_turn`: it must
-/// also be the first of the threads with equal times.
+/// Does what `is_next` does, for a thread in a call, which advances the cards itself. With
+/// `in_turn` the thread must also be the first of the threads with equal times.
 bool is_next_in_call(Nanoseconds time, bool in_turn) {
   if (program_time.others_are_parked() && deadlines.earliest() >= time) {
     return true;
@@ -70,8 +72,8 @@ void await(Nanoseconds time, bool in_turn) {
   }
 }
 
-/// Most consecutive looks of a thread that other threads disturb: a thread that waits in a loop
-/// must not stop time.
+/// Number of consecutive checks that other threads may disturb. Then the check counts all the same:
+/// a thread that waits in a loop must not stop virtual time.
 constexpr int most_disturbed = 100;
 thread_local constinit int disturbed = 0;
 
@@ -80,9 +82,8 @@ thread_local constinit int disturbed = 0;
 bool has_card() { return program_time.has_started(); }
 
 bool is_next(Nanoseconds time) {
-  // Threads are read one after another. A thread that was seen waiting may be woken before the next
-  // thread is read, by a thread that then waits itself. So the result counts only if no thread
-  // acted meanwhile.
+  // Threads are read one after another. A thread that was read as waiting may be woken, and the
+  // waker may wait when it is read. So the result counts only if no thread acted meanwhile.
   const std::int64_t activity = program_time.activity_before(time);
   const bool seems_next = program_time.earliest_other() >= time && deadlines.earliest() >= time &&
                           cards_are_beyond(time);

@@ -1,4 +1,4 @@
-// The calls by which programs read clocks.
+// Stands in front of the functions by which programs read clocks: they return virtual time.
 #include <sys/time.h>
 #include <sys/timeb.h>
 #include <sys/times.h>
@@ -37,7 +37,7 @@ ISTHMUS_INTERPOSED int clock_gettime(clockid_t clock, timespec* time) noexcept {
   return 0;
 }
 
-/// Fills the zone with zeros, as glibc does since 2.31.
+/// Returns the time; fills the zone with zeros, as glibc does since 2.31.
 ISTHMUS_INTERPOSED int gettimeofday(timeval* time, void* zone) noexcept {
   if (zone != nullptr) {
     *static_cast<struct timezone*>(zone) = {};
@@ -70,7 +70,7 @@ ISTHMUS_INTERPOSED int ftime(timeb* time) {
   return 0;
 }
 
-/// Returns the system's ticks, moved by the difference of virtual and real time.
+/// Returns the system's ticks, plus virtual time minus real time.
 ISTHMUS_INTERPOSED clock_t times(tms* used) noexcept {
   const clock_t real = real_times(used);
   if (!has_card() || real == -1) {

@@ -1,4 +1,5 @@
-// The calls by which programs wait for files and signals.
+// Stands in front of the functions by which programs wait for files and signals: poll, select and
+// such.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -76,7 +77,7 @@ int wait_for_sets(int count, const std::array<fd_set*, 3>& sets, timeval* time,
   if (time == nullptr) {
     return real_pselect(count, sets[0], sets[1], sets[2], nullptr, nullptr);
   }
-  // A million microseconds or more are valid, as in glibc.
+  // As in glibc, a million microseconds or more are valid.
   const bool valid = time->tv_sec >= 0 && time->tv_usec >= 0;
   const auto seconds = std::min<Nanoseconds>(time->tv_sec, longest / second - 1);
   const Nanoseconds more = time->tv_usec / microseconds_of_a_second;
@@ -93,7 +94,7 @@ int wait_for_sets(int count, const std::array<fd_set*, 3>& sets, timeval* time,
   } else {
     result = real_pselect(count, sets[0], sets[1], sets[2], &timeout, nullptr);
   }
-  // Linux writes the remaining time to the argument.
+  // Linux writes the time that is left to the argument.
   if (valid) {
     const Nanoseconds left = std::max<Nanoseconds>(began + duration - now(), 0);
     *time = {.tv_sec = left / second, .tv_usec = (left % second) / 1000};
@@ -114,8 +115,8 @@ int wait_for_events(int epoll, epoll_event* events, int most, Nanoseconds durati
 
 }  // namespace
 
-/// glibc's answer to an array that is too short, in programs with _FORTIFY_SOURCE. `bytes`: size of
-/// the array.
+/// Function of glibc that ends a program with _FORTIFY_SOURCE if an array is too short. The
+/// functions below whose names end in _chk get the array's size as `bytes`.
 extern "C" [[noreturn]] void __chk_fail();  // NOLINT(*-reserved-identifier,cert-dcl*)
 
 ISTHMUS_INTERPOSED int poll(pollfd* files, nfds_t count, int milliseconds) {

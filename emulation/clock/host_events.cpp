@@ -18,15 +18,15 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// Variable with the folder of the events' files; unset if no list is wanted.
+/// Environment variable with the folder for files of events; without it no events are listed.
 constexpr const char* events_variable = "ISTHMUS_CARD_EVENTS";
-constexpr std::uint64_t femtoseconds = 1'000'000;  ///< in a nanosecond
+constexpr std::uint64_t femtoseconds = 1'000'000;  ///< femtoseconds in a nanosecond
 constexpr std::size_t most_name_bytes = 100;
 
 constinit std::atomic<int> file = -1;
 constinit std::atomic<bool> was_made = false;
 
-/// Writes a whole line by one system call. libc's `write` would count as a call of the program.
+/// Writes a whole line by a system call; libc's `write` would count as a call of the program.
 void put(const char* line, int bytes) {
   if (bytes > 0) {
     syscall(SYS_write, file.load(), line, static_cast<std::size_t>(bytes));
@@ -105,7 +105,7 @@ ISTHMUS_INTERPOSED void isthmus_region(const char* name) {
   }
   std::array<char, most_name_bytes + 1> plain{};
   std::snprintf(plain.data(), plain.size(), "%s", name);
-  // A tab or a newline would end the field.
+  // A tab or newline in the name would end the line's field.
   std::ranges::replace_if(plain, [](char letter) { return letter == '\t' || letter == '\n'; }, ' ');
   const Nanoseconds now = program_time.now();
   const bool counted = program_time.count(false);

@@ -1,4 +1,4 @@
-// What the program's own threads do, for the list of events of `card exec --watch` and `--trace`.
+// Lists what the program's threads do on the host, for `card exec --watch` and `--trace`.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace isthmus::card::clock {
 
-/// Whether the session lists events, and the program's threads have simulated times.
+/// Returns whether events are to be listed, and threads have simulated times.
 bool lists_host_events();
-/// Lists an event of the calling thread: its kind, a name, and its times.
+/// Lists an event of the calling thread: its kind, name, begin and end.
 void list_host_event(const char* kind, const char* name, Nanoseconds begin, Nanoseconds end,
                      std::uint64_t bytes);
 
-/// Lists a call of the program's thread into a card, and the computing of that thread before it.
+/// Lists a call of the program's thread into a card, and that thread's computing before the call.
 void list_call(Nanoseconds begin, Nanoseconds end);
 
-/// Lists a copy within the host, from its construction to its end.
+/// Lists a copy within host memory, which lasts from construction to destruction of this object.
 class HostCopy {
  public:
   explicit HostCopy(std::uint64_t bytes);

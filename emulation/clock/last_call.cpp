@@ -21,7 +21,7 @@ namespace isthmus::card::clock {
 namespace {
 
 constexpr auto count = static_cast<std::size_t>(ApiCall::count);
-/// Text of each ApiCall: `{text}` stands for the call's text, `{0}` for its first number.
+/// Text of each ApiCall, in which the call's text replaces `{text}` and its first number `{0}`.
 constexpr std::array<const char*, count> forms = {
     "xrt::device::load_xclbin(\"{text}\")",
     "xrt::kernel(device, uuid, \"{text}\")",
@@ -55,7 +55,7 @@ static_assert(count <= CallRecord::most_forms);
 constinit std::atomic<CallRecord*> record = nullptr;
 constinit std::atomic<bool> was_made = false;
 
-/// Makes this process's file, and returns its record; null without a session or a file.
+/// Makes the record's file for this process and maps it; null without a session or if that fails.
 CallRecord* made() {
   const char* const session = std::getenv("ISTHMUS_CARD_SESSION");
   std::array<char, PATH_MAX> name{};
@@ -76,7 +76,7 @@ CallRecord* made() {
   if (memory == MAP_FAILED) {
     return nullptr;
   }
-  auto* const record = static_cast<CallRecord*>(memory);  // zeros
+  auto* const record = static_cast<CallRecord*>(memory);  // a new file contains zeros
   for (std::size_t index = 0; index < count; ++index) {
     std::strncpy(record->form[index].data(), forms[index], CallRecord::form_bytes - 1);
   }

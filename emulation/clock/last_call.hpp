@@ -1,4 +1,4 @@
-// The last call of XRT or OpenCL that the program made, in a file that outlives the program.
+// Notes the last call of XRT or OpenCL that the program made, in a file that outlives the program.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace isthmus::card::clock {
 
-/// Calls that the library notes. `last_call.cpp` has the text of each, in this order.
-// 32 bits, because Python reads them, too. NOLINTNEXTLINE(performance-enum-size)
+/// The calls that are noted; last_call.cpp has their texts in the same order.
+// 32 bits, because Python reads these numbers. NOLINTNEXTLINE(performance-enum-size)
 enum class ApiCall : std::uint32_t {
   load_xclbin,
   open_kernel,
@@ -36,12 +36,12 @@ enum class ApiCall : std::uint32_t {
   count
 };
 
-/// Notes a call of the program's with its arguments: `text`, and numbers.
+/// Notes that the program makes a call; `text` and the numbers describe its arguments.
 void note_call(ApiCall call, std::string_view text, std::uint64_t first = 0,
                std::uint64_t second = 0, std::uint64_t third = 0);
 
-/// Notes that the program maps a buffer (`bytes` 0), or reads so many bytes of it on the host, from
-/// this address on the card.
+/// Notes that the program reads `bytes` of a buffer on the host, or maps the buffer (0 bytes).
+/// `address` is the first byte's address on the card.
 void note_look(std::uint64_t address, std::uint64_t bytes);
 
 }  // namespace isthmus::card::clock

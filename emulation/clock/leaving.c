@@ -1,5 +1,5 @@
-/* In C, for C++ cannot clean up behind an exception without its library, which this one does
-   without. */
+/* In C, because C++ needs its library to clean up after an exception, and the clock's library does
+   without the C++ library. */
 #include "leaving.h"
 
 typedef void (*Leave)(void);

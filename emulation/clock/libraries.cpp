@@ -12,7 +12,7 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// Address range of a library's code; empty until the library is found.
+/// Addresses of a library's code; empty until the library has been found.
 struct Library {
   std::string_view name;
   std::atomic<std::uintptr_t> begin = 0;
@@ -24,7 +24,7 @@ struct Library {
     return start != 0 && address >= start && address < end.load(std::memory_order_relaxed);
   }
 };
-/// Our shim, which XRT loads as libxrt_core or as libxrt_hwemu.
+/// The shim's library, which XRT loads by one of two names: libxrt_core or libxrt_hwemu.
 constinit std::array<Library, 2> shims = {
     {{.name = "libxrt_core.so"}, {.name = "libxrt_hwemu.so"}}};
 constinit std::array<Library, 3> of_xrt = {

@@ -1,15 +1,16 @@
-// Addresses of the code of our shim and of XRT's libraries. By these addresses the clock's library
-// distinguishes calls of XRT and of the shim from calls of the program.
+// Finds the code of the shim and of XRT's libraries in memory. A caller's address then shows
+// whether a call comes from XRT, from the shim or from the program.
 #pragma once
 
 namespace isthmus::card::clock {
 
-/// Looks for the libraries among those that the program has loaded.
+/// Finds these libraries among the libraries that the program has loaded.
 void learn_libraries();
 
-/// Whether code lies in our shim.
+/// Returns whether an address of code lies in the shim.
 bool in_shim(const void* code);
-/// Whether code lies in XRT's common library, in its OpenCL, or in the library between the two.
+/// Returns whether an address of code lies in XRT's core library, its OpenCL, or the library
+/// between.
 bool in_xrt(const void* code);
 
 }  // namespace isthmus::card::clock

@@ -20,12 +20,12 @@ constexpr Nanoseconds second = 1'000'000'000;
 constinit Real<int(clockid_t, timespec*)> real_clock_gettime("clock_gettime");
 constinit Real<int(const timespec*, timespec*)> real_nanosleep("nanosleep");
 
-/// Computing up to this duration takes no time with `--clock card`.
+/// With `--clock card` a thread's computing takes no time up to this duration at a stretch.
 constexpr Nanoseconds free_stretch = 10'000'000;
 constexpr std::size_t clocks = 12;
 
 process::Page* mapped = nullptr;
-/// Each clock minus the monotonic clock, at the start of virtual time.
+/// Difference of each clock from the monotonic clock, when virtual time began.
 constinit std::array<Nanoseconds, clocks> ahead{};
 
 process::Page* map_page() {
@@ -149,7 +149,7 @@ void start_time() {
       ahead[clock] = real_time(static_cast<clockid_t>(clock)) - now;
     }
   }
-  // A coarse clock is up to a step behind; the virtual one equals the fine clock.
+  // A coarse clock lags by up to a step; the virtual one does not.
   ahead[CLOCK_REALTIME_COARSE] = ahead[CLOCK_REALTIME];
   ahead[CLOCK_MONOTONIC_COARSE] = 0;
   program_time.start(now, mapped->clock == process::clock_of_card ? free_stretch : 0);
@@ -181,7 +181,7 @@ Nanoseconds Deadlines::earliest() {
   if (count_ == 0) {
     return none;
   }
-  const Locked lock(locked_);  // so that no wait, and with it its mutex, is removed meanwhile
+  const Locked lock(locked_);  // no wait is removed meanwhile, so its mutex still exists
   Nanoseconds earliest = none;
   for (const Wait& wait : waits_) {
     if (wait.thread == 0 || wait.deadline >= earliest) {

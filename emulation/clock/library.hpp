@@ -1,4 +1,5 @@
-// State of the clock's library in a process, which its parts share.
+// What all parts of the clock's library share in a process: deadlines, signals, threads, virtual
+// time.
 #pragma once
 
 #include <pthread.h>
@@ -16,34 +17,34 @@
 
 namespace isthmus::card::clock {
 
-/// Whether the session has a virtual clock; set before the program's own code runs.
+/// Returns whether the session has a virtual clock; known before the program's code runs.
 bool is_virtual();
-/// Returns the session's page; null without a session.
+/// Returns the cards' memory page of the session (card_page.hpp); null without a session.
 process::Page* page();
 
 Nanoseconds real_time(clockid_t clock);
-/// Sleeps in real time; returns at once if `duration` is not above 0.
+/// Sleeps for `duration` in real time; returns at once unless it is above 0.
 void really_sleep(Nanoseconds duration);
 
-/// Deadlines of the program's threads, in virtual time of the monotonic clock.
+/// Deadlines of waits of the program's threads, in virtual time of the monotonic clock.
 class Deadlines {
  public:
   static constexpr Nanoseconds none = std::numeric_limits<Nanoseconds>::max();
 
   struct Wait {
-    pid_t thread = 0;  ///< 0: this entry is free
+    pid_t thread = 0;  ///< thread that waits; 0: this entry is free
     Nanoseconds deadline = 0;
-    /// Mutex of a wait for a condition: the wait ends once the mutex is locked.
+    /// Mutex that a wait for a condition locks at its end; null for other waits.
     const pthread_mutex_t* mutex = nullptr;
   };
 
-  /// Adds a wait, and returns it for `remove`; null beyond 256 waits.
+  /// Adds a wait and returns it, for `remove`; null if there are 256 waits already.
   Wait* add(Nanoseconds deadline, const pthread_mutex_t* mutex);
   void remove(Wait& wait);
-  /// Returns the earliest deadline. A wait whose mutex another thread holds does not count, because
-  /// it cannot end before that thread unlocks the mutex.
+  /// Returns the earliest deadline. A wait does not count while another thread holds its mutex: it
+  /// cannot end before.
   [[nodiscard]] Nanoseconds earliest();
-  /// Removes all waits: for the child of a fork, which has no other thread.
+  /// Removes all waits, because the child of a fork has one thread only.
   void clear();
 
  private:
@@ -55,8 +56,8 @@ class Deadlines {
 extern constinit VirtualTime program_time;
 extern constinit Deadlines deadlines;
 
-/// Times at which threads signalled, by the address of a condition, a mutex, a semaphore, a futex
-/// or a thread. Two addresses may share a place: then a time may be too late.
+/// Virtual times at which threads last signalled an object: a condition, mutex, semaphore, futex or
+/// thread, by its address. Two addresses may share an entry, which may then be too late a time.
 class Stamps {
  public:
   void put(const void* place, Nanoseconds time);
@@ -68,32 +69,32 @@ class Stamps {
 };
 extern constinit Stamps stamps;
 
-/// Notes that the calling thread signals `place`.
+/// Notes that the calling thread signals the object at `place`.
 void put_stamp(const void* place);
-/// Raises the calling thread's time to the last signal of `place`, after a wait for it.
+/// Call it after a wait for `place`: raises the calling thread's time to the last signal's time.
 void follow_stamp(const void* place);
 
-/// Registers the calling thread until it ends, also by pthread_exit or cancellation.
+/// Registers the calling thread until it ends, also if it ends by pthread_exit or cancellation.
 void begin_thread(Role role, Nanoseconds began, VirtualTime::Thread* place = nullptr);
-/// Returns the place at which the end of a thread is signalled.
+/// Returns the address for stamps of a thread's end.
 const void* place_of(pthread_t thread);
 
-/// Whether a clock shows virtual time: wall clocks do, clocks of processor time do not.
+/// Returns whether a clock shows virtual time, as wall clocks do and processor-time clocks do not.
 bool keeps(clockid_t clock);
-/// Returns the time that `clock` shows to the calling thread; `keeps` holds for the clock.
+/// Returns the virtual time of a clock for the calling thread; only if `keeps(clock)`.
 Nanoseconds clock_now(clockid_t clock);
 
-/// Starts virtual time, when this process opens its first card.
+/// Starts virtual time; called when this process opens its first card.
 void start_time();
-/// Whether virtual time has started; before, clocks are real.
+/// Returns whether virtual time has started; before, all clocks are real.
 bool has_card();
-/// Whether a kernel of this process runs.
+/// Returns whether a kernel of this process runs.
 bool kernel_runs();
-/// Whether nothing of the program happens before `time`, so that the calling thread may advance to
-/// it: no thread computes with an earlier time, the ends of earlier kernels were seen, and no
-/// deadline is earlier.
+/// Returns whether the calling thread may advance to `time`, because nothing of the program happens
+/// before. No thread computes at an earlier time, no kernel's end is unseen, and no deadline is
+/// earlier.
 bool is_next(Nanoseconds time);
-/// Removes all cards: for the child of a fork, which has no card.
+/// Forgets all cards, because the child of a fork has none.
 void forget_cards();
 
 }  // namespace isthmus::card::clock

@@ -1,4 +1,5 @@
-// A lock for state that signal handlers use, too: they may read clocks and sleep.
+// A spin lock for state that signal handlers use as well, because handlers may read clocks and
+// sleep.
 #pragma once
 
 #include <sched.h>
@@ -11,8 +12,8 @@
 
 namespace isthmus::card::clock {
 
-/// Holds a spin lock, and blocks signals of this thread meanwhile: a handler that waits for the
-/// lock would wait for the thread that it interrupts.
+/// Holds the lock and blocks the thread's signals meanwhile. Otherwise a handler could wait for the
+/// lock that its own thread holds.
 class Locked {
  public:
   explicit Locked(std::atomic<bool>& locked) : locked_(&locked) {
@@ -34,7 +35,7 @@ class Locked {
 
  private:
   std::atomic<bool>* locked_;
-  std::uint64_t before_ = 0;  ///< the signal mask before, one bit for each signal
+  std::uint64_t before_ = 0;  ///< the thread's signal mask before, a bit for each signal
 };
 
 }  // namespace isthmus::card::clock

@@ -1,4 +1,4 @@
-// The calls by which programs wait for locks, semaphores and threads.
+// Stands in front of the functions by which programs wait for locks, semaphores and threads.
 #include <pthread.h>
 #include <semaphore.h>
 
@@ -38,7 +38,7 @@ constinit Real<int(sem_t*, clockid_t, const timespec*)> real_sem_wait("sem_clock
 int wait_for_mutex(pthread_mutex_t* mutex, clockid_t clock, const timespec* time) {
   int result = ETIMEDOUT;
   wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
-    // CLOCK_REALTIME, because every kind of mutex supports it.
+    // CLOCK_REALTIME is the one clock that every kind of mutex supports.
     const timespec end = in_real_time(duration, CLOCK_REALTIME);
     result = real_timed_lock(mutex, &end);
     return result != ETIMEDOUT;
@@ -49,8 +49,7 @@ int wait_for_mutex(pthread_mutex_t* mutex, clockid_t clock, const timespec* time
   return result;
 }
 
-/// Waits for a read-write lock by `real`, a function of libc that waits until a time of
-/// CLOCK_REALTIME.
+/// Waits for a read-write lock. `real` is libc's function, which waits until a CLOCK_REALTIME time.
 int wait_for_rwlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* time,
                     Real<int(pthread_rwlock_t*, const timespec*)>& real) {
   int result = ETIMEDOUT;
@@ -100,7 +99,7 @@ int wait_for_semaphore(sem_t* semaphore, clockid_t clock, const timespec* time) 
 
 }  // namespace
 
-// Waits for the shim's mutexes take no virtual time.
+// The shim's own waits for mutexes take no virtual time.
 
 ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   const int result = real_lock(mutex);
@@ -146,7 +145,7 @@ ISTHMUS_INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
 }
 
 ISTHMUS_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
-  if (has_card()) {  // `seen`, because `now` takes a system call
+  if (has_card()) {  // `seen` and not `now`, which takes a system call
     stamps.put(lock, VirtualTime::seen());
   }
   return real_rwlock_unlock(lock);

@@ -1,5 +1,5 @@
-// Stands in front of calls of XRT's native API: notes the last one, and looks for mistakes in the
-// arguments that a program gives to its kernels.
+// Stands in front of functions of XRT's native API. Notes the program's last call, and has the
+// arguments checked that the program gives its kernels.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -16,16 +16,16 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// The first two fields of libstdc++'s std::string: pointer and length.
+/// The first fields of libstdc++'s std::string, which is read without the C++ library.
 struct Text {
   const char* data;
   std::size_t size;
 };
 
-/// Whether an object of XRT is empty: it begins with a shared pointer, which is null then.
+/// Returns whether an XRT object is empty: the shared pointer at its begin is then null.
 bool is_null(const void* object) { return *static_cast<const void* const*>(object) == nullptr; }
 
-/// Whether code belongs to the program: XRT's libraries call the same functions themselves.
+/// Returns whether code is the program's: XRT's libraries also call these functions.
 bool is_of_program(const void* code) { return !in_xrt(code); }
 
 constexpr const char* load_name =
@@ -71,18 +71,18 @@ constinit OfXrt<void(void*, const void*, std::size_t, std::size_t)> real_write(
 constinit OfXrt<void(void*, void*, std::size_t, std::size_t)> real_read("_ZN3xrt2bo4readEPvmm");
 constinit OfXrt<void*(void*)> real_map("_ZN3xrt2bo3mapEv");
 
-/// Whether a state (ert_cmd_state of `ert.h`) is that of a run that has ended.
+/// Returns whether a state (ert_cmd_state of `ert.h`) means that the run has ended.
 bool has_ended(int state) {
   enum : std::uint8_t { is_new = 1, queued = 2, running = 3, submitted = 7, timed_out = 8 };
   return state != is_new && state != queued && state != running && state != submitted &&
          state != timed_out;
 }
 
-/// The run that this thread starts, and whether XRT has started it.
+/// The run that this thread starts, and whether XRT has accepted the start.
 struct Start {
   void* run = nullptr;
   bool done = false;
-  bool counted = false;  ///< the thread's computing counts again after the start
+  bool counted = false;  ///< whether the thread's computing must count again after the start
 };
 thread_local constinit Start starting{};
 
@@ -136,7 +136,7 @@ ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) as
 ISTHMUS_INTERPOSED int state_of_run(const void* run) asm("_ZNK3xrt3run5stateEv");
 ISTHMUS_INTERPOSED int abort_run(void* run) asm("_ZN3xrt3run5abortEv");
 ISTHMUS_INTERPOSED void stop_run(void* run) asm("_ZN3xrt3run4stopEv");
-/// `function` is a std::function; the caller destroys it.
+/// Adds a callback to a run. `function` is a std::function, which the caller destroys.
 ISTHMUS_INTERPOSED void add_callback(void* run, int state, void* function, void* data) asm(
     "_ZN3xrt3run12add_callbackE13ert_cmd_stateSt8functionIFvPKvS1_PvEES5_");
 ISTHMUS_INTERPOSED void set_event(const void* run, const void* event) asm(
@@ -199,7 +199,7 @@ ISTHMUS_INTERPOSED void set_buffer(void* run, int index, const void* buffer) {
   real_set_buffer(run, index, buffer);
 }
 
-/// XRT's OpenCL sets arguments by this function.
+/// Sets an argument; XRT's OpenCL uses this function.
 ISTHMUS_INTERPOSED void set_inside(const void* run, std::size_t index, const void* value,
                                    std::size_t bytes) {
   note_set(run, index);
@@ -215,15 +215,26 @@ ISTHMUS_INTERPOSED void start_run(void* run) {
   check_start(run);
   starting = {.run = run};
   number_start(run);
-  // A board's `driver.first_launch_ns` has the time of the first launch's code, which is cold.
+  // The first launch computes no time: a board's `driver.first_launch_ns` stands for its cold code.
   static constinit std::atomic<bool> has_started = false;
   starting.counted = !has_started.exchange(true) && program_time.count(false);
   isthmus_call(start_now, nullptr, leave_start);
 }
 
+/// Warns of a wait without a limit for a run that was never started. `timeout`: milliseconds, 0 for
+/// no limit.
+void check_endless_wait(const void* run, const void* timeout) {
+  constexpr int state_new = 1;  // ERT_CMD_STATE_NEW; a start by a run list changes it, too
+  if (*static_cast<const long*>(timeout) == 0 && is_unstarted(run) &&
+      real_state(run) == state_new) {
+    warn_of_unstarted(run);
+  }
+}
+
 ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) {
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::wait_run, kernel_of(run));
+    check_endless_wait(run, timeout);
   }
   const int state = real_wait(run, timeout);
   set_running(run, false);
@@ -233,12 +244,13 @@ ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) {
   return state;
 }
 
-/// XRT 2.16 and later call this function for a wait with a timeout.
+/// Waits for a run with a timeout, in XRT 2.16 and later.
 ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) {
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::wait_run, kernel_of(run));
+    check_endless_wait(run, timeout);
   }
-  const int status = real_wait2(run, timeout);  // std::cv_status
+  const int status = real_wait2(run, timeout);  // the result is a std::cv_status
   if (status == 0) {
     set_running(run, false);
     see_end_of(run);

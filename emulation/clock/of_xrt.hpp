@@ -1,4 +1,4 @@
-// Functions of XRT's library that the clock's library stands in front of, or calls.
+// Finds functions of XRT's library at run time, for the functions that stand in front of them.
 #pragma once
 
 #include <dlfcn.h>
@@ -7,14 +7,14 @@
 
 namespace isthmus::card::clock {
 
-/// Returns a function of XRT's library if the program has loaded the library, else null.
+/// Returns a function of XRT's library, or null if the program has not loaded the library.
 inline void* of_xrt(const char* name) {
   void* const library = dlopen("libxrt_coreutil.so.2", RTLD_LAZY | RTLD_NOLOAD);
   return library == nullptr ? nullptr : dlsym(library, name);
 }
 
-/// A function of XRT's library, which is loaded when the function is called. A program may load
-/// the library with RTLD_LOCAL, where `Real` does not find it.
+/// A pointer to a function of XRT's library, found at its first call. `Real` would not find it if
+/// the program loaded the library with RTLD_LOCAL.
 template <class Function>
 using OfXrt = Found<Function, of_xrt>;
 

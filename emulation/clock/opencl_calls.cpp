@@ -1,4 +1,4 @@
-// Stands in front of calls of OpenCL: notes the last one.
+// Stands in front of functions of OpenCL and notes the program's last call.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -11,8 +11,8 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// A function of OpenCL's loader, or of AMD's OpenCL without a loader. It finds the function even
-/// if the program has loaded the library with RTLD_LOCAL.
+/// A pointer to a function of OpenCL's loader, or of AMD's OpenCL if no loader is used. It is found
+/// even if the program loaded the library with RTLD_LOCAL.
 template <class Function>
 class OfOpenCl {
  public:
@@ -42,7 +42,7 @@ class OfOpenCl {
   std::atomic<Function*> found_ = nullptr;
 };
 
-// The types of cl.h, with void* for OpenCL's objects.
+// Types of functions as in cl.h, with void* for OpenCL's objects.
 using CreateBuffer = void*(void*, std::uint64_t, std::size_t, void*, int*);
 using SetKernelArg = int(void*, unsigned, std::size_t, const void*);
 using EnqueueTask = int(void*, void*, unsigned, const void*, void*);

@@ -1,4 +1,4 @@
-// The functions of libc that this library stands in front of.
+// Finds the real functions of libc at run time, for the functions that stand in front of them.
 #pragma once
 
 #include <dlfcn.h>
@@ -7,7 +7,7 @@
 
 namespace isthmus::card::clock {
 
-/// A function that `find` looks up by its name at its first call, which may come before any
+/// A pointer to a function that `find` looks up by name at its first call. That may come before any
 /// constructor has run.
 template <class Function, void* (*find)(const char*)>
 class Found {
@@ -31,7 +31,7 @@ class Found {
 
 inline void* of_next_library(const char* name) { return dlsym(RTLD_NEXT, name); }
 
-/// A function of the next loaded library that defines it.
+/// A pointer to the function of this name in the next library that defines it, e.g. libc.
 template <class Function>
 using Real = Found<Function, of_next_library>;
 

@@ -19,17 +19,17 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// Variable with the file for the first warning, which ends the program (card exec
+/// Environment variable with the file for the warning that ends the program (card exec
 /// --fail-on-warning).
 constexpr const char* fatal_variable = "ISTHMUS_CARD_FAIL_ON_WARNING";
-/// A kernel with more arguments is not watched: a word has a bit for each argument.
+/// Most arguments of a kernel that is watched: a word has a bit for each argument.
 constexpr std::size_t most_arguments = 64;
 constexpr std::uint64_t longest_name = 256;
 constexpr std::uint64_t largest_value = 4096;
 constexpr std::size_t address_bytes = 8;
 
-/// `xrt_core::xclbin::kernel_argument` of XRT 2.13 to 2.16 (core/common/xclbin_parser.h), with
-/// libstdc++'s std::string. `is_sound` checks that an argument has this layout.
+/// The layout of XRT's `xrt_core::xclbin::kernel_argument` in 2.13 to 2.16
+/// (core/common/xclbin_parser.h), with libstdc++'s std::string. `is_sound` checks it before use.
 struct XrtText {
   const char* data;
   std::uint64_t size;
@@ -64,16 +64,17 @@ enum class Mistake : std::uint8_t {
   value_for_buffer,
   value_of_other_size,
   busy,
+  never_started,
   count
 };
 
-/// Length and letters for `%.*s`.
+/// Length and letters of a name, for `%.*s`.
 struct Name {
   int size = 0;
   const char* text = "";
 };
 
-/// A mistake in the call that sets an argument, or starts a run.
+/// A mistake in a call that sets an argument or starts a run.
 struct Fault {
   Mistake kind{};
   const char* kernel = "";
@@ -88,7 +89,7 @@ struct KernelEntry {
   std::atomic<const void*> handle = nullptr;
   std::array<char, longest_name> name{};
   std::span<const XrtArgument* const> arguments;
-  /// Bits of the arguments that have had a warning, by the kind of mistake.
+  /// For each kind of mistake, a bit for each argument of which the user was warned.
   std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Mistake::count)> warned{};
 
   [[nodiscard]] const XrtArgument* at(std::uint64_t index) const {
@@ -99,22 +100,26 @@ struct KernelEntry {
 struct RunEntry {
   std::atomic<const void*> handle = nullptr;
   std::atomic<KernelEntry*> kernel = nullptr;
-  std::atomic<const void*> kernel_handle = nullptr;  ///< a new kernel may have the entry by now
-  std::atomic<std::uint64_t> set = 0;  ///< bits of the arguments that the program has set
+  std::atomic<const void*> kernel_handle = nullptr;  ///< changes when a new kernel gets the entry
+  std::atomic<std::uint64_t> set = 0;  ///< a bit for each argument that the program has set
   std::atomic<bool> running = false;
-  std::atomic<bool> mistaken = false;     ///< the user was warned of its arguments
-  std::atomic<bool> informed = false;     ///< the program learns of its end without a call
-  std::atomic<std::uint64_t> number = 0;  ///< number of its last start (`starts.hpp`); 0: none
+  /// Whether the user was warned of an argument of this run.
+  std::atomic<bool> mistaken = false;
+  /// Whether the program learns of the run's end without a call.
+  std::atomic<bool> informed = false;
+  /// Number of the run's last start (`starts.hpp`); 0: none.
+  std::atomic<std::uint64_t> number = 0;
 };
-/// Kernels beyond these entries are not watched.
+/// The kernels that are watched; further kernels are not.
 constinit std::array<KernelEntry, 256> watched_kernels{};
 constinit std::array<RunEntry, 4096> watched_runs{};
 
-/// Returns the implementation of an XRT object, which begins with a shared pointer to it.
+/// Returns the address of an XRT object's implementation, which identifies it: the object begins
+/// with a shared pointer.
 const void* handle_of(const void* object) { return *static_cast<const void* const*>(object); }
 
-/// Returns the entry of a handle. Without one: if `makes`, a free entry or an older handle's entry,
-/// else null.
+/// Returns the entry of a handle, or null. If `makes`, a handle without an entry gets a free one,
+/// or that of an older handle.
 template <class Entries>
 auto* entry_of(Entries& entries, const void* handle, bool makes) {
   constexpr std::size_t most_probes = 8;
@@ -142,7 +147,7 @@ auto* entry_of(Entries& entries, const void* handle, bool makes) {
 
 RunEntry* run_of(const void* run) { return entry_of(watched_runs, handle_of(run), false); }
 
-/// Returns the kernel of a run's entry; null if the kernel is not watched.
+/// Returns the entry of the run's kernel; null if the kernel is not watched.
 KernelEntry* kernel_in(const RunEntry* run) {
   KernelEntry* const kernel = run == nullptr ? nullptr : run->kernel.load();
   return kernel != nullptr && kernel->handle == run->kernel_handle ? kernel : nullptr;
@@ -180,6 +185,12 @@ int text_of(const Fault& fault, std::span<char> text) {
           "run.set_arg(%lu, static_cast<%.*s>(...))",
           size, name, fault.index, fault.kernel, fault.argument_bytes, fault.type.size,
           fault.type.text, fault.given_bytes, fault.index, fault.type.size, fault.type.text);
+    case Mistake::never_started:
+      return std::snprintf(
+          text.data(), text.size(),
+          "the program waits for a run of kernel %s that it never started, and XRT "
+          "waits for ever; before run.wait(), add run.start()",
+          fault.kernel);
     case Mistake::busy:
     case Mistake::count:
       return std::snprintf(
@@ -190,7 +201,7 @@ int text_of(const Fault& fault, std::span<char> text) {
   return 0;
 }
 
-/// Warns once for each argument; with --fail-on-warning the warning ends the program.
+/// Warns of a mistake once for each argument; with --fail-on-warning the warning ends the program.
 void warn_user(KernelEntry& kernel, const Fault& fault) {
   const std::uint64_t bit = std::uint64_t{1} << fault.index % most_arguments;
   if ((kernel.warned[static_cast<std::size_t>(fault.kind)].fetch_or(bit) & bit) != 0) {
@@ -208,7 +219,7 @@ void warn_user(KernelEntry& kernel, const Fault& fault) {
         ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(std::max(all, 0)));
     return;
   }
-  // `card exec` prints the text at the end.
+  // At the program's end `card exec` prints this text.
   const int file = ::open(fatal, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
   if (file >= 0) {
     text[std::min(length, text.size() - 1)] = '\n';
@@ -219,8 +230,9 @@ void warn_user(KernelEntry& kernel, const Fault& fault) {
   ::kill(getpid(), SIGTERM);
 }
 
-/// Whether a value of another size reaches the argument unchanged: an integer does if the bytes
-/// that it loses only repeat its sign, or if the argument's further bytes are zeros.
+/// Returns whether a value of another size reaches the argument unchanged. A larger integer does if
+/// the bytes that it loses only repeat its sign. A smaller one does if it is not negative, because
+/// the argument's further bytes become zeros.
 bool arrives_whole(const XrtArgument& argument, std::span<const unsigned char> value) {
   const std::string_view type(argument.type.data, argument.type.size);
   if (value.size() == argument.size || argument.size == 0 || value.empty()) {
@@ -241,7 +253,8 @@ bool arrives_whole(const XrtArgument& argument, std::span<const unsigned char> v
           std::ranges::all_of(lost, [](unsigned char byte) { return byte == ones; }));
 }
 
-/// Whether it is a value that the kernel returns in a register (`unsigned& found`).
+/// Returns whether an argument is a result that the kernel writes to a register (`unsigned&
+/// found`).
 bool is_result(const XrtArgument& argument) {
   const std::string_view type(argument.type.data, argument.type.size);
   return type.ends_with('&') && !type.starts_with("const ");
@@ -276,7 +289,7 @@ void know_kernel(const void* kernel, std::string_view name) {
   if (get_arguments == nullptr) {
     return;
   }
-  Vector arguments;  // never freed: `watched_kernels` points into it
+  Vector arguments;  // never freed, because `watched_kernels` points into it
   reinterpret_cast<void (*)(Vector*, const void*)>(get_arguments)(&arguments, kernel);
   const std::span<const XrtArgument* const> all(arguments.begin, arguments.end);
   bool all_sound = all.size() <= most_arguments;
@@ -290,7 +303,7 @@ void know_kernel(const void* kernel, std::string_view name) {
 
 void know_run(const void* run, const void* kernel) {
   RunEntry* const entry = entry_of(watched_runs, handle_of(run), true);
-  see_end(entry->number.exchange(0));  // the number of an older run that had this entry
+  see_end(entry->number.exchange(0));  // an older run had this entry: its start counts as seen
   entry->informed = false;
   entry->mistaken = false;
   entry->kernel = entry_of(watched_kernels, handle_of(kernel), false);
@@ -367,6 +380,17 @@ void check_start(const void* run) {
       entry->mistaken = true;
       warn_user(*kernel, fault_of(Mistake::value_unset, *kernel, *argument));
     }
+  }
+}
+
+bool is_unstarted(const void* run) {
+  const RunEntry* const entry = run_of(run);
+  return kernel_in(entry) != nullptr && entry->number == 0 && !entry->informed && !entry->running;
+}
+
+void warn_of_unstarted(const void* run) {
+  if (KernelEntry* const kernel = kernel_in(run_of(run))) {
+    warn_user(*kernel, {.kind = Mistake::never_started, .kernel = kernel->name.data()});
   }
 }
 

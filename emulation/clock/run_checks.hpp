@@ -1,4 +1,4 @@
-// Checks of the arguments that a program sets by XRT's native API.
+// Checks the arguments that a program sets, and the runs that it starts, by XRT's native API.
 #pragma once
 
 #include <cstddef>
@@ -7,33 +7,38 @@
 
 namespace isthmus::card::clock {
 
-/// Notes that the program has made a kernel; `kernel` is the xrt::kernel.
+/// Notes that the program has made `kernel`, an xrt::kernel.
 void know_kernel(const void* kernel, std::string_view name);
-/// Notes that the program has made a run (xrt::run) of the xrt::kernel.
+/// Notes that the program has made `run`, an xrt::run, of `kernel`.
 void know_run(const void* run, const void* kernel);
-/// Returns the name of a kernel (an xrt::kernel); "?" if it is not known.
+/// Returns the name of an xrt::kernel, or "?" if unknown.
 std::string_view name_of_kernel(const void* kernel);
-/// Returns the name of a run's kernel; "?" if it is not known.
+/// Returns the name of the kernel of an xrt::run, or "?" if unknown.
 std::string_view kernel_of(const void* run);
 
-/// Notes that the program sets an argument to a value, or to a buffer. Warns if the argument is of
-/// the other kind.
+/// Note that the program sets an argument to a value, or to a buffer. Warn if the kernel's argument
+/// is of the other kind.
 void check_value(const void* run, std::uint64_t index, const void* value, std::size_t bytes);
 void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_bytes);
-/// Notes that an argument is set, without a check: XRT's OpenCL checks its arguments.
+/// Notes that an argument is set, and checks nothing, because XRT's OpenCL checks it.
 void note_set(const void* run, std::uint64_t index);
-/// Warns, when the program starts a run, of scalar arguments that it has never set.
+/// Warns of each scalar argument that the program has not set when it starts a run.
 void check_start(const void* run);
-/// Notes that the start has succeeded, or that the program has waited for the run.
+/// Returns whether the run was never started, and the program does not learn of its end otherwise.
+bool is_unstarted(const void* run);
+/// Warns that the program waits for a run that it has never started.
+void warn_of_unstarted(const void* run);
+/// Notes that XRT has started the run, or that the program has waited for its end.
 void set_running(const void* run, bool running);
-/// Begins a start of the run (`starts.hpp`), unless the program learns of the run's end by itself.
+/// Begins a start of the run (`starts.hpp`), unless the program learns of the run's end without a
+/// call.
 void number_start(const void* run);
-/// Notes that the program has seen the run's end.
+/// Notes that the program has seen the end of the run.
 void see_end_of(const void* run);
-/// Notes that the program learns of the run's end without a call: by a callback, an event, or the
+/// Notes that the program learns of the run's end without a call: by a callback, an event or the
 /// run's packet.
 void note_informed(const void* run);
-/// After a failed start, warns if the run still runs: the program has not waited for its end.
+/// Call it after a start that XRT refused: warns if the program has not waited for the run's end.
 void check_failed_start(const void* run);
 
 }  // namespace isthmus::card::clock

@@ -9,11 +9,11 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// Starts whose end the program has not seen, each at its number modulo the size. A start replaces
-/// the start that is 4096 older, whose end then counts as seen.
+/// Numbers of starts whose end the program has not seen, each at its number modulo the size. A
+/// start replaces the one 4096 before, whose end then counts as seen.
 constinit std::array<std::atomic<std::uint64_t>, 4096> unseen{};
 constinit std::atomic<std::uint64_t> starts = 0;
-/// Starts of whose arguments the user was warned, in the same places.
+/// Numbers of starts with arguments of which the user was warned, in the same places.
 constinit std::array<std::atomic<std::uint64_t>, unseen.size()> mistaken{};
 thread_local constinit std::uint64_t current = 0;
 

@@ -1,4 +1,4 @@
-// Stands in front of the calls with which a program creates and joins threads.
+// Stands in front of the functions with which a program creates and joins threads.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -21,7 +21,7 @@ constinit Real<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_cre
 constinit Real<int(pthread_t, void**, const timespec*)> real_join("pthread_timedjoin_np");
 constinit Real<int(pthread_cond_t*)> real_broadcast("pthread_cond_broadcast");
 
-/// Real time of a wait in pthread_join before the waiting thread wakes XRT's threads.
+/// How long a thread waits in pthread_join, in real time, before it wakes XRT's threads.
 constexpr Nanoseconds before_waking = 20 * millisecond;
 
 struct Start {
@@ -32,7 +32,7 @@ struct Start {
   VirtualTime::Thread* place;
 };
 
-/// Returns the file name of the library that holds an address; empty if no library holds it.
+/// Returns the file name of the library in which an address lies; empty if in none.
 std::string_view library_of(const void* address) {
   Dl_info object{};
   if (dladdr(address, &object) == 0 || object.dli_fname == nullptr) {
@@ -44,7 +44,8 @@ std::string_view library_of(const void* address) {
 }
 
 Role role_of(const void* creator, Routine* routine, const void* argument) {
-  // std::thread begins in libstdc++ with an object whose type, by its table, is the creator's.
+  // std::thread begins in libstdc++, with an object whose table of virtual functions is the
+  // creator's.
   const void* code = library_of(creator).starts_with("libstdc++.so")
                          ? *static_cast<void* const*>(argument)
                          : reinterpret_cast<const void*>(routine);
@@ -57,7 +58,7 @@ Role role_of(const void* creator, Routine* routine, const void* argument) {
   return of_shim ? Role::shim : Role::program;
 }
 
-/// Registers the calling thread, then runs the routine that the program gave for it.
+/// Registers the new thread and runs the program's routine for it.
 void* started(void* argument) {
   const Start start = *static_cast<Start*>(argument);
   std::free(argument);  // NOLINT(*-no-malloc): `new` needs the C++ library
@@ -75,7 +76,7 @@ ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* a
   }
   const Role role = role_of(__builtin_return_address(0), routine, argument);
   const Nanoseconds began = has_card() ? program_time.now() : 0;
-  // Other threads wait for the new thread from now on, even before it runs.
+  // From now on other threads wait for the new thread, even before it runs.
   VirtualTime::Thread* const place = program_time.reserve(role, began);
   *start = {.routine = routine, .argument = argument, .role = role, .began = began, .place = place};
   const int result = real_create(thread, attributes, started, start);
@@ -86,9 +87,9 @@ ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* a
   return result;
 }
 
-/// At a program's end XRT signals its thread without the mutex of the condition, then joins the
-/// thread (`kds::stop`). The signal is lost if the thread has checked its flag, but does not wait
-/// yet. Then the program would never end. So this function wakes XRT's threads until they end.
+/// Joins a thread. At a program's end XRT signals its thread without the condition's mutex, then
+/// joins it (`kds::stop`). If the thread has checked its flag and does not wait yet, it misses the
+/// signal, and the program would never end. So this function wakes XRT's threads until they end.
 ISTHMUS_INTERPOSED int pthread_join(pthread_t thread, void** result) {
   int status = ETIMEDOUT;
   while (status == ETIMEDOUT) {

@@ -16,7 +16,7 @@ namespace isthmus::card::clock {
 
 pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-/// Reads the thread's clock, whose number include/linux/posix-timers.h defines.
+/// Returns a thread's processor time, by a clock whose number include/linux/posix-timers.h defines.
 Nanoseconds processor_time(pid_t thread) {
   return real_time(static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3U) | 6U));
 }
@@ -25,12 +25,12 @@ namespace {
 
 using Text = std::array<char, 128>;
 
-/// Returns the beginning of a thread's file in /proc; empty if it cannot be read.
+/// Returns the first bytes of a thread's file in /proc; empty if it cannot be read.
 Text proc_text(pid_t thread, const char* what) {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), "/proc/self/task/%d/%s", thread, what);
-  // System calls without libc: its functions are cancellation points, and programs may replace
-  // them.
+  // System calls are made without libc, whose functions are cancellation points and may be
+  // replaced.
   const int before = errno;
   Text text{};
   const auto file =

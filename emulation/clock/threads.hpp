@@ -1,4 +1,4 @@
-// Queries of the system about threads.
+// Asks Linux how much a thread has computed, and whether it runs or waits.
 #pragma once
 
 #include <sys/types.h>
@@ -9,10 +9,10 @@ namespace isthmus::card::clock {
 
 pid_t this_thread();
 Nanoseconds processor_time(pid_t thread);
-/// Whether a thread runs or could run, or waits for a disk.
+/// Returns whether a thread runs, could run, or waits for a disk.
 bool runs(pid_t thread);
-/// Whether a thread waits in a system call other than futex: an event from outside may end the
-/// wait, such as input or the end of a process. A pipe between threads counts, too. False if
+/// Returns whether a thread waits in a system call other than futex. An event from outside may end
+/// such a wait, such as input or the end of a process; a pipe between threads counts, too. False if
 /// unknown.
 bool waits_outside(pid_t thread);
 

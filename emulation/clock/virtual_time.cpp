@@ -9,15 +9,15 @@ namespace isthmus::card::clock {
 
 namespace {
 
-/// Whether threads of this role count as threads of the program.
+/// Returns whether threads of this role count as threads of the program.
 bool counts(Role role) { return role == Role::program || role == Role::runtime; }
 
 }  // namespace
 
 thread_local constinit VirtualTime::Thread* VirtualTime::own = nullptr;
 
-/// Holds the lock. The calling thread's computing here, or while it waits for the lock, does not
-/// count.
+/// Holds the lock of virtual time. The calling thread's computing meanwhile does not count, nor
+/// does its wait for the lock.
 class VirtualTime::Turn {
  public:
   explicit Turn(VirtualTime& time) : used(begin(time)), time_(&time), lock_(time.locked_) {}
@@ -30,7 +30,7 @@ class VirtualTime::Turn {
     }
   }
 
-  const Nanoseconds used;  ///< processor time of the calling thread before the turn
+  const Nanoseconds used;  ///< the thread's processor time before it waited for the lock
 
  private:
   static Nanoseconds begin(const VirtualTime& time) {
@@ -147,7 +147,7 @@ Nanoseconds VirtualTime::time_of(const Thread& thread) const {
   return time_of(thread, thread.id > 0 ? processor_time(thread) : thread.used);
 }
 
-/// Returns the thread's time at the processor time `used`.
+/// Returns a thread's virtual time when its processor time is `used`.
 Nanoseconds VirtualTime::time_of(const Thread& thread, Nanoseconds used) const {
   if (!counts(thread.role) || thread.doing != Doing::unknown || !thread.counts) {
     return thread.base;
@@ -300,7 +300,7 @@ std::int64_t VirtualTime::activity_up_to(Nanoseconds time) const {
     }
     const Nanoseconds used = id > 0 ? processor_time(thread) : 0;
     if (time_of(thread, used) < time) {
-      activity += used + 1;  // + 1: a thread that has just begun changes the sum, too
+      activity += used + 1;  // + 1: a thread without processor time changes the sum, too
     }
   }
   return activity;
@@ -350,7 +350,7 @@ bool VirtualTime::others_wait() {
     if (id == 0 || &thread == own || !counts(thread.role)) {
       return false;
     }
-    // A thread that waits in slices reads the time now and then, which does not count as computing.
+    // A thread that waits in slices reads the time meanwhile, which is no computing.
     if (id < 0 || thread.doing != Doing::unknown) {
       return id < 0 || thread.doing != Doing::waiting;
     }

@@ -1,4 +1,4 @@
-// Waits with a deadline: they end when the program's virtual time reaches the deadline.
+// Waits with a deadline, which end when the program's virtual time reaches the deadline.
 #pragma once
 
 #include <pthread.h>
@@ -13,13 +13,13 @@ namespace isthmus::card::clock {
 
 inline constexpr Nanoseconds second = 1'000'000'000;
 inline constexpr Nanoseconds millisecond = 1'000'000;
-/// Real time after which a wait reads the virtual time again. Slices are shorter while a kernel
-/// runs, because the virtual time then advances in steps.
+/// Real time after which a waiting thread reads the virtual time again. It does so more often while
+/// a kernel runs, because virtual time then advances in steps.
 inline constexpr Nanoseconds slice = 2 * millisecond;
 inline constexpr Nanoseconds slice_with_kernel = 100'000;
 inline constexpr Nanoseconds shortest_slice = 20'000;
 
-/// Longest duration: longer than any program runs, and small enough that sums do not overflow.
+/// Longest duration of a wait: 146 years; sums of times do not overflow.
 inline constexpr Nanoseconds longest = Nanoseconds{1} << 62;
 
 inline Nanoseconds from(const timespec& time) {
@@ -34,8 +34,8 @@ inline timespec in_real_time(Nanoseconds duration, clockid_t clock = CLOCK_MONOT
   return as_timespec(real_time(clock) + duration);
 }
 
-/// Whether a wait follows virtual time: it does once a card is open, except in the shim, which
-/// sleeps in real time.
+/// Returns whether a wait of this caller follows virtual time: once a card is open, and not in the
+/// shim, which sleeps in real time.
 inline bool follows(const void* caller) {
   return has_card() && !in_shim(caller) && VirtualTime::role() != Role::shim;
 }
@@ -44,7 +44,7 @@ inline bool is_time(const timespec* time) {
   return time != nullptr && time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < second;
 }
 
-/// Returns the deadline in the thread's virtual time, for a time of the clock `clock`.
+/// Converts a time of `clock` to a deadline in the thread's virtual time.
 inline Nanoseconds deadline_of(clockid_t clock, const timespec& time) {
   return program_time.now() + from(time) - clock_now(clock);
 }
@@ -56,8 +56,8 @@ inline void give_back(void* place) {
   program_time.abandon();
 }
 
-/// Whether virtual time may advance to a deadline now. If no other thread waits for that, the wait
-/// takes as long in real time: its signal may come from outside the program.
+/// Returns whether virtual time may advance to a deadline now. If no other thread waits for that,
+/// the wait lasts as long in real time, because its signal may come from outside the program.
 inline bool may_end(Nanoseconds deadline, Nanoseconds left_in_real_time) {
   return (left_in_real_time <= 0 || kernel_runs() || program_time.others_leave()) &&
          is_next(deadline);
@@ -81,13 +81,13 @@ void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
   }
 }
 
-/// Waits in slices until `wait(duration)` returns true, or virtual time reaches the deadline. It
-/// waits at least once, because the call must release its mutex, or find files that are ready.
-/// `mutex`: the mutex that the wait locks at its end.
+/// Waits in slices until `wait(duration)` returns true or virtual time reaches the deadline. It
+/// waits at least once, because the call must release its mutex or find files that are ready.
+/// `mutex` is the mutex that the wait locks at its end, or null.
 template <class Wait>
 void wait_until(Nanoseconds deadline, Wait wait, const pthread_mutex_t* mutex = nullptr) {
   const Nanoseconds began = program_time.enter(Doing::waiting);
-  // The thread may be cancelled; destructors would need the C++ library then.
+  // The thread may be cancelled here; a destructor would then need the C++ library.
   pthread_cleanup_push(give_back, deadlines.add(deadline, mutex));
   wait_in_slices(began, deadline, wait);
   pthread_cleanup_pop(1);

@@ -1,4 +1,4 @@
-// The calls by which programs sleep, and wait for conditions and futexes.
+// Stands in front of the functions by which programs sleep, and wait for conditions and futexes.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -53,12 +53,11 @@ int sleep_for(const timespec* time, timespec* rest, const void* caller) {
   return sleep_until(program_time.now() + from(*time), rest);
 }
 
-/// Number of signals of conditions, by address, so that no signal between two slices is lost.
+/// Counts the signals of conditions, by address, so that a signal between two slices is not lost.
 constinit std::array<std::atomic<unsigned>, 256> signals{};
 
-/// Returns the place of the bit by which a condition has the monotonic clock: the byte's index
-/// times 256, plus the bit. It compares a condition of each clock, because glibc 2.41 moved the
-/// bit.
+/// Returns where glibc stores that a condition uses the monotonic clock: the byte's index times
+/// 256, plus the bit. glibc 2.41 moved the bit, so two conditions are compared, one of each clock.
 unsigned monotonic_bit() {
   using Bytes = std::array<unsigned char, sizeof(pthread_cond_t)>;
   pthread_condattr_t attributes{};
@@ -81,7 +80,7 @@ unsigned monotonic_bit() {
 }
 
 bool is_monotonic(const pthread_cond_t& condition) {
-  static constinit std::atomic<unsigned> cached_place{0};  // concurrent threads compute the same
+  static constinit std::atomic<unsigned> cached_place{0};  // threads that race store the same value
   unsigned place = cached_place;
   if (place == 0) {
     place = monotonic_bit();
@@ -118,12 +117,12 @@ int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanose
   return result;
 }
 
-/// Converts a system call's argument to a pointer.
+/// Converts a system call's argument to the pointer that it is.
 const timespec* as_time(long address) {
   return reinterpret_cast<const timespec*>(address);  // NOLINT(*-no-int-to-ptr)
 }
 
-/// Waits as std::future does, which calls the system by itself.
+/// Waits for a futex, as std::future does by a system call of its own.
 long wait_for_futex(const std::array<long, 6>& arguments) {
   std::array<long, 6> futex = arguments;
   const bool absolute = (arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
@@ -155,7 +154,7 @@ ISTHMUS_INTERPOSED int __nanosleep(const timespec* time, timespec* rest) {
   return sleep_for(time, rest, __builtin_return_address(0));
 }
 
-/// Returns -1 if a signal ended the sleep, another negative number for other errors (C11,
+/// Returns -1 if a signal ended the sleep, another negative number for any other error (C11,
 /// 7.26.5.7).
 ISTHMUS_INTERPOSED int thrd_sleep(const timespec* time, timespec* rest) {
   const int before = errno;

@@ -34,16 +34,16 @@ using card::process::split;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t page_bytes = 4096;
-/// Longest buffer: rounded up to whole pages, its size still fits 64 bits.
+/// Largest buffer in bytes: rounded up to whole pages, its size still fits 64 bits.
 constexpr std::size_t most_bytes = std::size_t{1} << 62U;
 constexpr std::uint64_t femtoseconds_of_a_millisecond = 1'000'000'000'000;
 /// Pause before a waiting thread checks the card again.
 constexpr std::chrono::microseconds shortest_nap{20};
 constexpr std::chrono::microseconds longest_nap{1000};
-/// Most attempts to end kernels that wait when the program or its bitstream ends.
+/// Most attempts to end kernels that still wait when the program or its bitstream ends.
 constexpr int most_looks = 1'000'000;
 
-/// A thread holds this mutex while it works with any card. A kernel of one card may access another
+/// A thread holds this mutex while it works with any card: a kernel of one card may access another
 /// card's memory, and users' kernels have static variables.
 // These are never destroyed: the helper's thread uses them until the process ends.
 // NOLINTBEGIN(bugprone-throwing-static-initialization,cert-err58-cpp)
@@ -84,8 +84,8 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-/// Whether a new buffer gets its pages at once, as from a driver that pins them. A buffer that
-/// needs a large part of the free memory does not, because the program may never touch it.
+/// Returns whether a new buffer gets all pages at once, as from a driver that pins them. A buffer
+/// with a large part of the free memory does not, because the program may never touch it.
 bool is_populated(std::size_t bytes) {
   constexpr std::size_t always = std::size_t{64} << 20U;
   constexpr std::size_t largest_share = 4;
@@ -93,8 +93,8 @@ bool is_populated(std::size_t bytes) {
          bytes / page_bytes < static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) / largest_share;
 }
 
-/// Gives pages to memory that the program or XRT allocated for a buffer. Before Linux 5.14 this
-/// does nothing, and the program takes the time at its first touch of each page.
+/// Has Linux allocate all pages of memory that the program or XRT made for a buffer. Linux before
+/// 5.14 does not, and the program pays the page faults at its first accesses.
 void populate(std::byte* memory, std::size_t bytes) {
   constexpr int populate_for_writing = 23;  // MADV_POPULATE_WRITE, which older headers lack
   const std::size_t before = reinterpret_cast<std::uintptr_t>(memory) % page_bytes;
@@ -104,7 +104,7 @@ void populate(std::byte* memory, std::size_t bytes) {
   }
 }
 
-/// Returns memory of zeros, in whole pages; null if the system has none.
+/// Returns whole pages of zeros; null if there is no memory.
 std::shared_ptr<void> host_memory(std::size_t bytes) {
   constexpr std::size_t from_heap = std::size_t{64} << 10U;  // mappings are limited in number
   const std::size_t mapped = whole_pages(bytes);
@@ -124,7 +124,7 @@ std::shared_ptr<void> host_memory(std::size_t bytes) {
   return {made, [mapped](void* memory) { munmap(memory, mapped); }};
 }
 
-/// Writes a line for the first failed allocation only: a program may try again and again.
+/// Writes a line at the first call only, because a program may retry an allocation that failed.
 void warn_once(const std::string& text) {
   static std::atomic<bool> has_warned = false;
   if (!has_warned.exchange(true)) {
@@ -177,7 +177,7 @@ std::uint64_t HostBuffers::bytes_at(std::uint64_t address, std::uint64_t most) {
   return std::min<std::uint64_t>(from(address).size(), most);
 }
 
-/// A card with a bitstream.
+/// What a card has once a bitstream is loaded.
 struct Card::Loaded {
   Loaded(Design of, unsigned index, unsigned loads)
       : design(std::move(of)),
@@ -213,7 +213,7 @@ struct Card::Loaded {
                                  std::to_string(getpid())};
   card::process::Device device;
   Commands commands;
-  std::uint64_t latest = 0;  ///< the program's time, if it has no virtual clock
+  std::uint64_t latest = 0;  ///< latest time on the card, for a program without a virtual clock
 };
 
 Card::Card(unsigned index) : index_(index) {
@@ -230,15 +230,15 @@ Card::Card(unsigned index) : index_(index) {
   cards.insert(this);
 }
 
-/// Lets kernels run to their end whose runs the program has destroyed.
+/// Closes the card; kernels whose runs the program has destroyed still run to their end.
 Card::~Card() {
   const std::scoped_lock guard(all_cards);
   finish();
   cards.erase(this);
 }
 
-/// Does an action at the calling thread's time, and takes the simulated time of the action. It
-/// works without a bitstream, too: such a card has only memory.
+/// Does an action at the calling thread's time, and spends the action's simulated time. Before a
+/// bitstream is loaded the card has only memory.
 template <class Action>
 void Card::call(const Action& action) {
   if (!loaded_) {
@@ -288,7 +288,7 @@ int Card::load(Design design) {
   return 0;
 }
 
-/// Keeps the buffers' addresses with a new bitstream; their contents on the card are lost.
+/// Gives the buffers the same addresses under a new bitstream; their contents on the card are lost.
 void Card::keep_buffers() {
   for (const auto& [address, bytes] : used_) {
     note_used(address, bytes);
@@ -303,8 +303,8 @@ void Card::keep_buffers() {
   }
 }
 
-/// Starts all queued kernels, then ends kernels that wait for data or room. Returns whether all
-/// have ended.
+/// Starts all queued kernels, and ends those that wait for data or room. Returns whether all
+/// kernels have ended.
 bool Card::end_kernels(Ending with) {
   Loaded& here = *loaded_;
   here.meter.slot().ending = with;
@@ -339,8 +339,8 @@ bool Card::is_of_host(unsigned bank) const {
   return bank < banks.size() && banks[bank].host;
 }
 
-/// Returns the address for a new buffer. A buffer in host memory gets one in the host's bank,
-/// whatever bank the program names.
+/// Returns the address for a new buffer; nothing if there is no room. A buffer in host memory lies
+/// in the host's bank, whatever bank the program names.
 std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool host) {
   Loaded& here = *loaded_;
   if (host && !is_of_host(bank)) {
@@ -355,7 +355,7 @@ std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool 
   const std::uint64_t need = whole_pages(std::max<std::size_t>(bytes, 1));
   std::uint64_t at = in.next + need <= in.bytes ? in.address + in.next : in.address;
   auto next = used_.lower_bound(at);
-  if (next != used_.begin()) {  // a buffer of a group may extend into this bank
+  if (next != used_.begin()) {  // a buffer in a group of banks may extend into this bank
     const auto& [before, length] = *std::prev(next);
     at = std::max(at, before + length);
   }
@@ -370,7 +370,7 @@ std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool 
   return at;
 }
 
-/// Notes a buffer's address: new buffers lie behind it, also in a group of banks with this bank.
+/// Notes a buffer's address: later buffers follow it, in each bank or group that contains it.
 void Card::note_used(std::uint64_t address, std::uint64_t bytes) {
   for (Bank& bank : loaded_->design.banks) {
     if (address + bytes > bank.address && address < bank.address + bank.bytes) {
@@ -439,7 +439,7 @@ void Card::free(unsigned number) {
   const bool is_command = found->place == Place::command;
   const auto release = [&] {
     const Buffer* const gone = buffer(number);
-    if (gone == nullptr) {  // another thread has freed it meanwhile
+    if (gone == nullptr) {  // another thread has freed the buffer meanwhile
       return;
     }
     if (gone->place != Place::command && loaded_) {
@@ -491,7 +491,7 @@ int Card::synchronise(unsigned number, bool to_card, std::size_t bytes, std::siz
   return 0;
 }
 
-/// Copies a part of a buffer: within the card by its copy unit, from or to an imported buffer as a
+/// Copies a part of a buffer: between two buffers of the card by its copy unit, between cards as a
 /// transfer.
 int Card::copy(unsigned to, unsigned from, std::size_t bytes, std::size_t to_offset,
                std::size_t from_offset) {
@@ -568,7 +568,8 @@ int Card::submit(Command command) {
   return 0;
 }
 
-/// One loop, because each turn must check the card again: other threads may have added commands.
+/// Waits for the end of a command. All is one loop, because other threads may add commands between
+/// two looks.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 int Card::wait(int limit_ms) {
   if (!loaded_) {
@@ -623,7 +624,8 @@ int Card::wait(int limit_ms) {
       nap = shortest_nap;
       here.commands.advance(goal, now);
       if (!in_time) {
-        here.commands.set_now(now);  // XRT waits in slices: the slice without an end counts, too
+        // XRT waits in slices: a slice in which no command ends takes time, too.
+        here.commands.set_now(now);
         here.meter.spend({.simulated = static_cast<card::Time>(goal - now)});
         now = goal;
         ended = here.commands.take_ended();
@@ -715,7 +717,7 @@ std::uint64_t Card::now_fs() {
 
 void Card::end_all() {
   const std::scoped_lock guard(all_cards);
-  for (Card* card : cards) {  // OpenCL never closes its cards, so no destructor runs
+  for (Card* card : cards) {  // OpenCL never closes its cards, so their destructors do not run
     card->finish();
   }
 }
@@ -745,8 +747,7 @@ void Card::look() {
 
 void Card::hold_all() { all_cards.lock(); }
 void Card::release_all() { all_cards.unlock(); }
-/// Makes a new mutex: the owner of the old one is the parent's thread, so the child cannot unlock
-/// it.
+/// Replaces the mutex, whose owner is a thread of the parent, so that the child cannot unlock it.
 void Card::release_all_in_child() { new (&all_cards) std::recursive_mutex; }
 
 }  // namespace isthmus::shim

@@ -7,13 +7,13 @@ namespace {
 
 using card::process::CardSlot;
 
-/// Returns a function of the preloaded library; null without that library.
+/// Returns a function of the preloaded clock library; null without that library.
 template <class Function>
 Function* function(const char* name) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// emulation/clock/calls.cpp and starts.cpp define these functions.
+// These functions are defined in emulation/clock/calls.cpp and starts.cpp.
 const auto is_there_ = function<int()>("isthmus_clock_is_there");
 const auto open_ = function<void(CardSlot*)>("isthmus_clock_open");
 const auto close_ = function<void(CardSlot*)>("isthmus_clock_close");

@@ -1,5 +1,6 @@
-// The shim's calls of the virtual clock: they report calls into cards and waits for cards.
-// `libisthmus_clock.so` is preloaded by `card exec`; without it a card has simulated time alone.
+// Calls of the virtual clock (libisthmus_clock.so, which `card exec` preloads): the shim reports
+// calls into cards and waits for cards. Without the clock the program's clocks are real, and only
+// the card counts simulated time.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +12,34 @@ namespace isthmus::shim::clock {
 /// Simulated time in femtoseconds modulo 2^64.
 using Femtoseconds = std::uint64_t;
 
-/// Whether the program has a virtual clock.
+/// Returns whether the program has a virtual clock.
 bool is_there();
-/// Registers a card by its slot of the page; `close` removes it.
+/// Registers a card by its slot on the memory page; `close` removes the card.
 void open(card::process::CardSlot& slot);
 void close(card::process::CardSlot& slot);
 
-/// Begins a call into a card; returns the calling thread's time. It returns once no other thread
-/// can begin a call at an earlier simulated time.
+/// Begins a call into a card; returns the calling thread's time. Waits until no other thread can
+/// begin a call at an earlier simulated time.
 Femtoseconds enter();
-/// Writes into the slot how far the card's time may advance in the call that began at `began`.
+/// Writes into the slot how far a call that began at `began` may advance the card's time.
 void publish(card::process::CardSlot& slot, Femtoseconds began);
-/// Says that the calling thread waits for an event whose time is unknown.
+/// Declares that the calling thread waits for an event whose time is unknown.
 void aim_at_nothing();
-/// Whether all events before `time` are done. If not, the calling thread counts as waiting until
-/// `time`.
+/// Returns whether all events before `time` are done. If not, the calling thread counts as waiting
+/// until `time`.
 bool reaches(Femtoseconds time);
-/// As `reaches`, for the helper thread.
+/// Returns the same as `reaches`, for the helper's thread.
 bool is_next(Femtoseconds time);
-/// Ends the call at `time`. Returns when no thread of the program can act earlier. `reached`: the
-/// calling thread has waited for that already.
+/// Ends the call at `time`. Waits until no other thread of the program can act earlier; `reached`
+/// says that the calling thread has waited for that already.
 void leave(Femtoseconds time, bool reached = false);
 
-/// Returns the number of the run's start in which the calling thread is. 0: it is in no start, or
-/// the program learns of the run's end without a call.
+/// Returns the number of the start of a run that the calling thread makes. 0: it makes none, or the
+/// program learns of the run's end without a call.
 std::uint64_t start();
-/// Whether the program has not yet seen the end of the start with that number.
+/// Returns whether the program has not seen the end of the start with this number.
 bool misses(std::uint64_t start);
-/// Whether the user was warned of arguments of the start with that number.
+/// Returns whether the user was warned of arguments of the start with this number.
 bool is_mistaken(std::uint64_t start);
 
 }  // namespace isthmus::shim::clock

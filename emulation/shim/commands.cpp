@@ -105,7 +105,7 @@ void Commands::start(const StartOfNext& next) {
   running_.emplace(next.unit, std::move(command));
 }
 
-/// Reads the unit's status at the card's time, and completes its command if the unit has ended.
+/// Ends a unit's command at the card's time, if the unit's status says that the kernel has ended.
 void Commands::end(std::size_t unit) {
   std::array<std::byte, sizeof(std::uint32_t)> status{};
   device_->read_registers((*units_)[unit], status);
@@ -127,7 +127,7 @@ void Commands::advance(std::uint64_t time, std::optional<std::uint64_t> waits) {
     }
     for (const auto& [unit, command] : running_) {
       if (device_->end_of((*units_)[unit]) == *now) {
-        // The wait counts as time of the thread's call, without the start, which has counted
+        // The thread's call takes the time of its wait, without the start's time, which was counted
         // before.
         const std::uint64_t since = waits ? later(*waits, last_start_) : *now;
         set_now(is_before(since, *now) ? since : *now);

@@ -1,5 +1,5 @@
-// The card's command queue. It starts kernels in the order of their commands, as a board's driver
-// does. Each start and end has a simulated time, and is done in the order of these times.
+// The card's command queue. It starts kernels in the order in which a board's driver starts their
+// commands. Each start and end has a simulated time, and they happen in the order of these times.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@
 
 namespace isthmus::shim {
 
-// States of a command's packet, in the lowest bits of its header (`ert.h` of XRT).
+// States of a command's packet, in the lowest bits of the packet's header (`ert.h` of XRT).
 inline constexpr std::uint32_t state_mask = 0xf;
 inline constexpr std::uint32_t state_running = 3;
 inline constexpr std::uint32_t state_completed = 4;
 
-/// A command that starts a kernel.
+/// A command that starts a kernel, as the program submitted it.
 struct Command {
-  std::uint32_t* header = nullptr;  ///< header of the packet; its lowest bits are the state
-  std::shared_ptr<void> packet;     ///< keeps the packet, which the program may free before the end
-  std::vector<std::size_t> units;   ///< compute units that may run the command
-  std::vector<std::byte> registers;  ///< values of the unit's registers, from offset 0 on
+  std::uint32_t* header = nullptr;   ///< the packet's header, whose lowest bits are the state
+  std::shared_ptr<void> packet;      ///< keeps the packet alive, which the program may free earlier
+  std::vector<std::size_t> units;    ///< compute units, any of which may run the command
+  std::vector<std::byte> registers;  ///< values for the unit's registers, from offset 0 on
   std::uint64_t submitted = 0;       ///< simulated time, femtoseconds modulo 2^64
-  std::uint64_t number = 0;          ///< the order in which commands were submitted
-  std::uint64_t start = 0;           ///< number of the program's start (`clock::start`)
+  std::uint64_t number = 0;          ///< counts commands in the order of submission
+  std::uint64_t start = 0;           ///< number of the program's start of the run (`clock::start`)
 };
 
 class Commands {
@@ -38,28 +38,28 @@ class Commands {
            const std::vector<std::uint64_t>& units)
       : device_(&device), meter_(&meter), units_(&units), free_since_(units.size()) {}
 
-  /// A program that destroys a run may use the run's packet for another one while the kernel still
-  /// runs: the packet is the newer command's then.
+  /// Queues a command. A program that has destroyed a run may use its packet again while the kernel
+  /// runs: the packet then belongs to the newer command.
   void submit(Command command);
-  /// Returns the time of the next start or end. Empty if no command is left, or if no running
-  /// kernel has a known end.
+  /// Returns when the next start or end happens; nothing if no command is left, or if no running
+  /// kernel's end is known.
   [[nodiscard]] std::optional<std::uint64_t> next();
-  /// Does all starts and ends up to `time`. `waits`: the time since which the calling thread waits
-  /// for the card; its call takes the time from then on.
+  /// Does all starts and ends up to `time`. `waits` is since when the calling thread has waited for
+  /// the card: its call takes the time from then on.
   void advance(std::uint64_t time, std::optional<std::uint64_t> waits = std::nullopt);
-  /// Reads the status of kernels whose end is unknown.
+  /// Reads the status of running kernels whose end is unknown.
   void look();
   [[nodiscard]] bool any() const { return !queues_.empty() || !running_.empty(); }
-  /// Returns how many commands have ended since the last call.
+  /// Returns how many commands have ended since the previous call.
   int take_ended() { return std::exchange(ended_, 0); }
   [[nodiscard]] bool any_ended() const { return ended_ > 0; }
-  /// Sets the card's clock.
+  /// Sets the card's time.
   void set_now(std::uint64_t time) {
     meter_->slot().offset_fs = time - meter_->slot().elapsed_fs.load();
   }
 
  private:
-  /// Queues by the units that may run their commands; no queue is empty.
+  /// Waiting commands, by the units that may run them; no queue is empty.
   using Queues = std::map<std::vector<std::size_t>, std::deque<Command>>;
   struct StartOfNext {
     std::uint64_t time = 0;
@@ -75,17 +75,18 @@ class Commands {
   card::process::Device* device_;
   card::process::Meter* meter_;
   const std::vector<std::uint64_t>* units_;
-  std::vector<std::optional<std::uint64_t>> free_since_;  ///< by unit; empty before its first run
+  /// When each unit became free; empty before its first run.
+  std::vector<std::optional<std::uint64_t>> free_since_;
   Queues queues_;
-  std::uint64_t submitted_ = 0;                       ///< number of commands so far
-  std::map<std::size_t, Command> running_;            ///< by unit
+  std::uint64_t submitted_ = 0;                       ///< number of commands submitted so far
+  std::map<std::size_t, Command> running_;            ///< the command that each busy unit runs
   std::unordered_set<const std::uint32_t*> packets_;  ///< packets of commands that have not ended
-  /// End of the last start: the next start begins no earlier.
+  /// When the last start ended: the next start begins no earlier.
   std::optional<std::uint64_t> last_start_;
   int ended_ = 0;
 };
 
-/// Whether a simulated time is before another; both may have wrapped.
+/// Returns whether one simulated time is before another, although times wrap.
 inline bool is_before(std::uint64_t time, std::uint64_t other) {
   return static_cast<std::int64_t>(time - other) < 0;
 }

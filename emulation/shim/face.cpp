@@ -1,5 +1,5 @@
-// The interface to XRT 2.ISTHMUS_XRT: the objects through which libxrt_coreutil calls a shim, and
-// the C functions that XRT's OpenCL (up to 2.17) and programs call.
+// The shim's side of the interface to XRT 2.ISTHMUS_XRT: objects through which libxrt_coreutil
+// calls the shim, and C functions that XRT's OpenCL (up to 2.17) and programs call.
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,12 +26,12 @@ namespace shim = isthmus::shim;
 using shim::Card;
 using xrt_core::query::key_type;
 
-/// The kernel clock that XRT's queries return, in MHz: `DATA_MHZ` (xclbin/kinds.py). Simulated
-/// times use the board's `kernel.clock_MHz`.
+/// MHz: the kernel clock that XRT's queries return, as `DATA_MHZ` in xclbin/kinds.py. Simulated
+/// times use the board's `kernel.clock_MHz` instead.
 constexpr unsigned short kernel_megahertz = 300;
 
-/// A handle of a card. Each call of xclOpen returns a new handle; all handles of a card share its
-/// model. XRT finds its object for the card by the handle's address.
+/// What a card's handle points to. Each xclOpen returns a new handle, by whose address XRT finds
+/// its own object; all handles of a card share its model.
 struct Opened {
   explicit Opened(unsigned index);
   std::shared_ptr<Card> card;
@@ -52,8 +52,8 @@ std::shared_ptr<Card> shared_card(unsigned index) {
 
 Card& card_of(void* handle) { return *static_cast<Opened*>(handle)->card; }
 
-/// Returns the card of a handle, for objects that may outlive the handle, such as a program's
-/// static buffers and kernels. A closed card has freed its buffers.
+/// Returns a weak pointer to a handle's card, for objects that may outlive the handle, such as a
+/// program's static buffers. A closed card has freed its buffers.
 std::weak_ptr<Card> while_open(void* handle) {
   return handle == nullptr ? std::weak_ptr<Card>() : static_cast<Opened*>(handle)->card;
 }
@@ -72,7 +72,7 @@ void close_kernel_if_open(const std::weak_ptr<Card>& card) {
 
 xrt_core::device& device_of(void* handle) { return *static_cast<Opened*>(handle)->device; }
 
-/// Throws if `error` is an error number.
+/// Throws std::system_error unless `error` is 0; `what` names the call.
 void check(int error, const char* what) {
   if (error != 0) {
     throw std::system_error(error, std::generic_category(), what);
@@ -115,7 +115,7 @@ shim::Place place_of(unsigned flags) {
   return (flags & flag_host_only) != 0 ? shim::Place::host : shim::Place::card;
 }
 
-/// Returns the kernel's start that a packet requests.
+/// Makes the command that a packet requests.
 shim::Command command_of(Packet& packet, const shim::Buffer& buffer) {
   constexpr unsigned units_of_a_mask = 32;
   const std::size_t masks = 1 + further_masks_of(packet.header);
@@ -161,14 +161,15 @@ int execute(void* handle, unsigned bo) {
       (1 + words) * sizeof packet.header > buffer->bytes) {
     return EINVAL;
   }
-  if (opcode_of(packet.header) != opcode_start) {  // configures a part that this card lacks
+  // Configures a part of a board that this card lacks.
+  if (opcode_of(packet.header) != opcode_start) {
     packet.header = (packet.header & ~shim::state_mask) | shim::state_completed;
     return 0;
   }
   return card_of(handle).submit(command_of(packet, *buffer));
 }
 
-/// Returns a part of a buffer's memory on the host; null if the buffer has no such part.
+/// Returns a part of a buffer's host memory; null if the buffer has no such part.
 std::byte* part_of(void* handle, unsigned bo, std::size_t size, std::size_t offset) {
   const auto* buffer = card_of(handle).buffer(bo);
   const bool has = buffer != nullptr && offset <= buffer->bytes && size <= buffer->bytes - offset;
@@ -217,7 +218,9 @@ void* open_card(unsigned index) {
 
 void close_card(void* handle) { delete static_cast<Opened*>(handle); }
 
-/// These functions take a buffer's number, and throw if the card refuses the call.
+// The functions from here take a buffer's number and throw if the card refuses the call.
+
+/// Makes a buffer and returns its number.
 unsigned allocate(void* handle, void* user, std::size_t size, unsigned flags) {
   const unsigned bo =
       card_of(handle).allocate(size, flags, flags & flag_bank, place_of(flags), user);
@@ -368,7 +371,7 @@ class Context final : public xrt_core::hwctx_handle {
 };
 #endif
 
-/// A query of XRT about a card, which one function answers.
+/// A query of XRT about a card, which the function `get` of the constructor answers.
 class Query : public xrt_core::query::request {
  public:
   using Get = xrt_core::query::Answer (*)(const xrt_core::device& of);
@@ -486,7 +489,7 @@ const xrt_core::query::request& Device::lookup_query(key_type key) const {
     all.try_emplace(key_type::rom_vbnv,
                     [](Of device) { return Answer(card_of(device.get_device_handle()).name()); });
     all.try_emplace(key_type::pcie_bdf, [](Of device) {
-      // XRT passes a device that this shim made. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
+      // XRT passes a device that `System` made. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
       const auto index = static_cast<const Device&>(device).index();
       return Answer(place_on_bus(index));
     });
@@ -515,7 +518,7 @@ class System final : public xrt_core::system {
     return place_on_bus(index);
   }
 #endif
-  /// Returns a card's number, for its number or its address on the bus.
+  /// Returns a card's number by that number as text, or by the card's address on the bus.
   unsigned get_device_id(const std::string& name) const override {
     for (unsigned index = 0; index < shim::count_of_cards(); ++index) {
       if (name == address_on_bus(index)) {
@@ -530,7 +533,7 @@ class System final : public xrt_core::system {
   }
   std::shared_ptr<xrt_core::device> make_userpf_device(void* handle,
                                                        unsigned index) const override {
-    // XRT keeps a weak pointer to it.
+    // XRT itself keeps only a weak pointer to the device.
     return std::shared_ptr<xrt_core::device>(new Device(handle, index));
   }
   std::shared_ptr<xrt_core::device> make_mgmtpf_device(unsigned index) const override {
@@ -540,7 +543,7 @@ class System final : public xrt_core::system {
 
 // NOLINTEND(modernize-use-nodiscard)
 
-// Its constructor registers it with libxrt_coreutil.
+// The constructor registers the shim with libxrt_coreutil.
 System the_system;  // NOLINT(bugprone-throwing-static-initialization,cert-err58-cpp)
 
 Opened::Opened(unsigned index)
@@ -550,7 +553,7 @@ Opened::Opened(unsigned index)
 
 #define ISTHMUS_OF_XRT extern "C" __attribute__((visibility("default")))
 
-/// By this symbol the virtual clock recognises this shim, and not XRT's.
+/// The virtual clock recognises this shim by this symbol, which XRT's own shims lack.
 ISTHMUS_OF_XRT const int isthmus_shim = 1;
 
 ISTHMUS_OF_XRT unsigned xclProbe() { return shim::count_of_cards(); }

@@ -13,7 +13,7 @@
 namespace isthmus::shim {
 namespace {
 
-/// Time between SIGTERM and SIGKILL, for the program's own handlers.
+/// Time from SIGTERM to SIGKILL, in which the program's own handlers may run.
 constexpr std::timespec grace{.tv_sec = 3, .tv_nsec = 0};
 constexpr std::array crashes = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
@@ -39,7 +39,7 @@ std::string_view name_of(int signal) {
   }
 }
 
-/// Reports a crash. A signal handler: it calls only async-signal-safe functions.
+/// Reports a crash in a kernel. It handles a signal, so it calls only async-signal-safe functions.
 void on_crash(int signal, siginfo_t* what, void* context) {
   if (in_kernel > 0) {
     write_all("isthmus: emulated card: a kernel crashed (");

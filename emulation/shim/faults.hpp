@@ -1,4 +1,4 @@
-// Ends the program when the card cannot answer a call, or a kernel crashes.
+// Ends the program with a message if the card cannot do a call, or a kernel crashes.
 #pragma once
 
 #include <exception>
@@ -11,13 +11,13 @@ namespace isthmus::shim {
 
 /// Writes a line to stderr.
 void say(const std::string& text);
-/// Writes a warning about the program to stderr. With `card exec --fail-on-warning` it also writes
-/// the warning to a file, whose first line `card exec` prints.
+/// Writes a warning about the program to stderr. With `card exec --fail-on-warning` also to a file,
+/// whose first line `card exec` prints at the end.
 void say_mistake(const std::string& text);
-/// Ends the program by SIGTERM, and after 3 s by SIGKILL.
+/// Ends the program by SIGTERM, and 3 s later by SIGKILL.
 [[noreturn]] void end_program();
 
-/// Does an action. If it throws, the text of the exception goes to stderr, and the program ends.
+/// Does an action. If it throws, writes the exception's text to stderr and ends the program.
 template <class Action>
 auto guarded(const Action& action) {
   try {
@@ -32,8 +32,8 @@ auto guarded(const Action& action) {
   end_program();
 }
 
-/// `enter_kernel` and `leave_kernel` enclose the call of a kernel's function. A crash of this
-/// thread between them is reported on stderr, and ends the program.
+/// Call these before and after a kernel's function. If this thread crashes between, the crash is
+/// reported on stderr and the program ends.
 void enter_kernel();
 void leave_kernel();
 

@@ -15,13 +15,14 @@
 namespace isthmus::shim {
 namespace {
 
-/// Pause of the helper thread between two looks at the cards, in real time.
+/// Real time that the helper's thread sleeps between two looks at the cards.
 constexpr std::timespec between_looks{.tv_sec = 0, .tv_nsec = 2'000'000};
 
 std::atomic<bool> is_there = false;
 std::mutex naming;
-std::string running;                            // guarded by `naming`
-std::atomic<std::chrono::nanoseconds> began{};  // none: no kernel computes
+std::string running;  // guarded by `naming`
+// When a kernel began to compute; zero: none computes.
+std::atomic<std::chrono::nanoseconds> began{};
 std::atomic<bool> has_warned = false;
 
 void* help(void* /*none*/) {

@@ -1,4 +1,4 @@
-// The helper: a thread of the shim. It advances cards for which no thread of the program waits, and
+// The helper, a thread of the shim. It advances cards for which no thread of the program waits, and
 // warns of kernels that compute for long.
 #pragma once
 
@@ -6,11 +6,11 @@
 
 namespace isthmus::shim {
 
-/// Starts the thread, unless it runs. The child of a fork has no such thread, and starts its own.
+/// Starts the helper's thread if it does not run. A fork's child has no such thread and starts one.
 void start_helper();
 
-/// Notes which kernel runs, so that the helper can warn of a long run, and name a kernel that
-/// crashes.
+/// Notes which kernel's function runs, so that the helper can warn if it runs for long, and a crash
+/// report can name the kernel.
 class WatchByHelper : public card::process::RunWatch {
  public:
   void begin(const std::string& instance, bool timed) override;

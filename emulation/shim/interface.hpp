@@ -49,7 +49,7 @@ static_assert(offsetof(DeviceInfo, dma_threads) == 326 && sizeof(DeviceInfo) == 
 
 namespace xrt {
 
-/// UUID of a bitstream; zeros: the loaded bitstream.
+/// UUID of a bitstream; zeros mean the loaded bitstream.
 class uuid {
   std::array<unsigned char, 16> bytes_{};
 };
@@ -78,7 +78,7 @@ struct BufferProperties {
 class device;
 
 #if ISTHMUS_BUFFERS_ARE_OBJECTS
-/// A file descriptor by which another card or process opens a buffer.
+/// A file descriptor by which another card or process can open a buffer.
 class shared_handle {
  public:
   shared_handle() = default;
@@ -130,7 +130,7 @@ struct cuidx_type {
   std::uint32_t index;
 };
 
-/// A program's share of the card: in this shim always the whole card.
+/// A program's share of a card; in this shim always the whole card.
 class hwctx_handle {
  public:
   hwctx_handle() = default;
@@ -144,9 +144,10 @@ class hwctx_handle {
   virtual void get_num_uc() const { lacking("AI engines"); }
 #endif
 #if ISTHMUS_XRT >= 18
-  virtual void* get_hw_queue() { return nullptr; }  // XRT then uses exec_buf
+  virtual void* get_hw_queue() { return nullptr; }  // XRT then calls exec_buf
 #else
-  virtual std::unique_ptr<buffer_handle> create_hw_queue() { return nullptr; }  // likewise
+  // XRT then calls exec_buf.
+  virtual std::unique_ptr<buffer_handle> create_hw_queue() { return nullptr; }
 #endif
   virtual std::unique_ptr<buffer_handle> alloc_bo(void* user, std::size_t size,
                                                   std::uint64_t flags) = 0;
@@ -174,7 +175,7 @@ using CommandBuffer = unsigned;
 
 namespace query {
 
-/// Numbers of the queries that this shim answers.
+/// Numbers of XRT's queries that this shim answers.
 enum class key_type : int {
   pcie_bdf = 8,
 #if ISTHMUS_XRT == 13
@@ -225,8 +226,8 @@ class __attribute__((visibility("default"))) no_such_key : public exception {
 #if ISTHMUS_XRT >= 18
 using Answer = std::any;
 #else
-/// An answer of any type, as boost::any lays it out: a pointer to an object with these virtual
-/// functions, behind which the answer lies.
+/// An answer of any type, laid out as boost::any: a pointer to an object with these virtual
+/// functions, and behind them the answer.
 class Answer {
  public:
   template <class Type>
@@ -284,7 +285,7 @@ class request {
 /// The functions that XRT calls on an open card.
 class ishim {
  public:
-  /// By this error XRT recognises a function that a shim lacks.
+  /// The error by which XRT recognises that a shim lacks a function.
   class __attribute__((visibility("default"))) not_supported_error : public std::system_error {
    public:
     using std::system_error::system_error;
@@ -387,7 +388,8 @@ class ishim {
 #endif
 };
 
-/// XRT's part of a card. XRT defines the constructor, the destructor and functions without a body.
+/// A card as XRT's library sees it. XRT defines the constructor, the destructor and each function
+/// that has no body here.
 class __attribute__((visibility("default"))) device : public ishim {
  public:
   explicit device(Index index);
@@ -417,7 +419,7 @@ class __attribute__((visibility("default"))) device : public ishim {
 
   /// Reports the loaded bitstream to XRT's part of the card.
   void register_axlf(const axlf* xclbin);
-  /// Returns the addresses of units, by XRT's index.
+  /// Returns the address of each compute unit; the index is XRT's.
 #if ISTHMUS_XRT >= 16
   const std::vector<std::uint64_t>& get_cus() const;
   cuidx_type get_cuidx(unsigned slot, const std::string& name);
@@ -426,10 +428,11 @@ class __attribute__((visibility("default"))) device : public ishim {
 #endif
 
  private:
-  std::array<std::byte, 504> of_xrt_;  // 104 bytes in 2.13, 280 in 2.16, 296 in 2.18
+  // Room for XRT's members: 104 bytes in 2.13, 280 in 2.16, 296 in 2.18.
+  std::array<std::byte, 504> of_xrt_;
 };
 
-/// All cards. The constructor, which XRT defines, registers the shim with XRT.
+/// The list of all cards. XRT defines the constructor, which registers the shim.
 class __attribute__((visibility("default"))) system {
  public:
   system();
@@ -503,10 +506,11 @@ struct MemoryBank {
   std::array<char, 16> name;
 };
 
-// The packet of a command (`ert.h`).
+// A command's packet (`ert.h`).
 struct Packet {
   std::uint32_t header;
-  std::array<std::uint32_t, 1> words;  ///< `words` of the header: masks of units, then registers
+  /// `words` as the header says: masks of units, then registers.
+  std::array<std::uint32_t, 1> words;
 };
 inline constexpr std::uint32_t opcode_start = 0;
 constexpr std::uint32_t opcode_of(std::uint32_t header) { return header >> 23U & 0x1fU; }

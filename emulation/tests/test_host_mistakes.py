@@ -147,8 +147,9 @@ def test_a_mistake_is_a_warning_that_names_the_line_to_add(
         ("unset_scalar", "without argument by"),
         ("no_wait", UNAWAITED),
         ("double_for_float", OTHER_SIZE),
+        ("never_started", "waits for a run of kernel scale that it never started"),
     ],
-    ids=["by_the_card", "by_the_clock", "no_wait", "other_size"],
+    ids=["by_the_card", "by_the_clock", "no_wait", "other_size", "never_started"],
 )
 def test_the_first_warning_may_end_the_program(
     card_exec: Run, mistakes: Path, mistake: str, said: str

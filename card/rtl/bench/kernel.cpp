@@ -12,7 +12,7 @@ constexpr std::uint32_t first_argument = 0x10;
 constexpr std::uint32_t argument_stride = 12;
 constexpr std::uint32_t first_result = 0x88;
 constexpr int reset_clocks = 4;
-constexpr int patience = 1000;  ///< clocks that a register may take
+constexpr int patience = 1000;  ///< clocks after which a register access counts as failed
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void BenchKernel::clock() {
     each(writers_, take);
   };
   const bool settles = settle();
-  if (!settles) {  // first: memory without latency answers within the clock
+  if (!settles) {  // before: memory without latency answers within the clock
     take_all();
   }
   each(readers_, show);
@@ -122,7 +122,8 @@ std::uint32_t BenchKernel::read_register(std::uint32_t offset, std::uint64_t* cy
   return value;
 }
 
-/// Address and data are offered at once: some kernels take neither without the other.
+/// Writes a register. Address and data are offered at once, because some kernels take neither
+/// alone.
 void BenchKernel::write_register(std::uint32_t offset, std::uint32_t value, std::uint8_t strobes) {
   control_.awaddr.set(offset);
   control_.awvalid.set(1);

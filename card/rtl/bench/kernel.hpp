@@ -1,4 +1,4 @@
-// A verilated kernel: its model, its control registers and what is connected to it.
+// Drives a kernel that Verilator compiled: its clock, its control registers and its masters.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace isthmus::card {
 
-/// Everything about a kernel that does not depend on its class in Verilator's output.
+/// All of a kernel that does not depend on the class that Verilator generated for it.
 class BenchKernel : public RtlKernel {
  public:
   explicit BenchKernel(Time period) : period_(period) {}
 
   [[nodiscard]] std::size_t masters() const override { return master_order_.size(); }
   void connect(std::size_t master, MemoryPort& port) override;
-  /// From the next clock on these serve pins, and no others.
+  /// Sets which servers handle the kernel's pins from the next clock on.
   void connect(std::vector<PinServer*> servers) { servers_ = std::move(servers); }
   void clock() final;
   [[nodiscard]] Time now() const final { return now_; }
@@ -38,14 +38,14 @@ class BenchKernel : public RtlKernel {
     master_order_.emplace_back(false, writers_.size());
     writers_.emplace_back(pins);
   }
-  /// Resets the kernel; lets it raise `interrupt`, where it has one, when it is done.
+  /// Resets the kernel and enables its interrupt at the end of an execution, if it has the pin.
   void begin(ControlPins control, Pin reset_n, Pin interrupt);
   virtual void edge() = 0;
-  /// Lets outputs follow inputs within a clock; whether there are such outputs.
+  /// Lets outputs follow inputs within a clock; returns whether the kernel has such outputs.
   virtual bool settle() { return false; }
 
  private:
-  /// Clocks until `pin` is high before an edge, then makes that edge; its number is returned.
+  /// Clocks until `pin` is high before an edge, and makes that edge; returns the edge's number.
   std::uint64_t clock_when(const Pin& pin);
 
   Time period_;
@@ -53,7 +53,8 @@ class BenchKernel : public RtlKernel {
   std::uint64_t edges_ = 0;
   ControlPins control_{};
   Pin interrupt_;
-  std::vector<std::pair<bool, std::size_t>> master_order_;  ///< reads?, index
+  /// For each master: whether it reads, and its index.
+  std::vector<std::pair<bool, std::size_t>> master_order_;
   std::vector<ReadMaster> readers_;
   std::vector<WriteMaster> writers_;
   std::vector<PinServer*> servers_;

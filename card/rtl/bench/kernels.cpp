@@ -1,4 +1,4 @@
-// The kernels by name: which of Verilator's classes each is, and how its pins are named.
+// Makes a kernel by its name: which class Verilator generated for it, and how its pins are named.
 #include <array>
 
 #include "Vbandwidth.h"

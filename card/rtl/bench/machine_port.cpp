@@ -11,16 +11,16 @@ namespace isthmus::card {
 namespace {
 
 constexpr std::int64_t beat_bytes = axi_bytes;
-/// What the bridge holds of data that wait for the link: a burst.
+/// Bytes that the bridge to the link buffers: one burst.
 constexpr std::int64_t bridge_bytes = 4096;
-/// The kernel itself limits its bursts.
+/// A limit that never applies, because the kernel itself limits its bursts.
 constexpr std::int64_t no_limit = std::int64_t{1} << 40U;
 
 std::int64_t whole_beats(std::int64_t bytes) {
   return (bytes + beat_bytes - 1) / beat_bytes * beat_bytes;
 }
 
-/// A bit for each of a beat's first `bytes`.
+/// Returns a mask with a bit for each of the first `bytes` of a beat.
 std::uint64_t mask(std::int64_t bytes) {
   if (bytes >= beat_bytes) {
     return ~std::uint64_t{0};
@@ -54,7 +54,8 @@ bool MachinePort::follow(Walk& walk, std::uint64_t base, const Burst& burst) {
   return first;
 }
 
-/// Where a sweep begins, all that the one before had begun is at rest, in the kernel as well.
+/// Skips sweeps that repeat. At the begin of a sweep all bursts of the previous sweep have ended,
+/// in the kernel too.
 void MachinePort::skip_sweeps(const Walk& walk) {
   std::int64_t after_this = walk.left - 1;
   const std::int64_t before = after_this;

@@ -1,7 +1,8 @@
-// What an RTL kernel's masters are connected to within the machine.
+// The memory to which the masters of an RTL kernel are connected within the machine.
 //
-// Data move at once, times are the machine's: a port asks the simulator what the time is, not its
-// caller. Kernels go through their buffers sweep after sweep, so that a port knows what comes next.
+// Data move at once; the machine's events give the times. A port takes the time from the simulator,
+// not from its caller. It knows which burst comes next, because kernels go through their buffers
+// sweep after sweep.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,10 @@
 
 namespace isthmus::card {
 
-/// Where a channel is in its sweeps.
+/// How far one AXI channel has come in its sweeps.
 struct Walk {
-  std::int64_t bytes = 0;  ///< of a sweep
-  std::int64_t left = 0;   ///< sweeps, this one included
+  std::int64_t bytes = 0;  ///< size of one sweep
+  std::int64_t left = 0;   ///< sweeps left, the current one included
   std::int64_t at = 0;
 
   void advance(std::int64_t by) {
@@ -29,7 +30,7 @@ struct Walk {
   }
 };
 
-/// One port for both a reading and a writing master of a kernel.
+/// The port of a kernel's reading and writing master; derived classes give the times.
 class MachinePort : public MemoryPort {
  public:
   static constexpr std::uint64_t input_address = std::uint64_t{1} << 40U;
@@ -44,31 +45,31 @@ class MachinePort : public MemoryPort {
                   Time now) final;
   std::optional<Response> write_response(Time now) final;
 
-  /// Sweeps that were clocked one by one.
+  /// Returns how many sweeps were clocked one by one.
   [[nodiscard]] std::int64_t sweeps() const { return job_.work.iterations - skipped_; }
 
  protected:
-  /// A read burst; `first` of a sweep.
+  /// Sends a read burst into the machine; `first` if a sweep begins with it.
   virtual void ask(std::int64_t bytes, bool first) = 0;
-  /// Bytes that have come so far.
+  /// Returns how many bytes have arrived so far.
   virtual std::int64_t arrived() = 0;
-  /// A write burst; `first` of a sweep.
+  /// Announces a write burst; `first` if a sweep begins with it.
   virtual void open(bool first) = 0;
   virtual bool has_room(std::int64_t bytes) = 0;
-  /// Data to be written; the burst may end with them.
+  /// Sends data of a write burst into the machine; `burst_ends` with the burst's last data.
   virtual void send(std::int64_t bytes, bool burst_ends) = 0;
-  /// Write bursts that have been answered so far.
+  /// Returns how many write bursts have been answered so far.
   virtual std::int64_t answered() = 0;
 
   [[nodiscard]] Machine& machine() const { return *machine_; }
   [[nodiscard]] Time now() const { return machine_->crossing.simulator.now(); }
   [[nodiscard]] const KernelJob& work() const { return job_.work; }
   [[nodiscard]] bool single_blocks() const;
-  /// Bytes of one sweep, to the end of its last beat.
+  /// Returns the bytes of one sweep, the last beat counted in full.
   [[nodiscard]] std::int64_t sweep_bytes() const { return asking_.bytes; }
 
  private:
-  /// Steps through a burst; true where a sweep begins with it.
+  /// Advances a walk by a burst; returns whether a sweep begins with it.
   bool follow(Walk& walk, std::uint64_t base, const Burst& burst);
   void skip_sweeps(const Walk& walk);
 
@@ -76,19 +77,19 @@ class MachinePort : public MemoryPort {
   RtlKernel* kernel_;
   RtlJob job_;
   std::int64_t outstanding_;
-  Walk asking_;  ///< for data
+  Walk asking_;  ///< channel AR: bursts to read
   Walk reading_;
-  Walk opening_;  ///< bursts to be written
+  Walk opening_;  ///< channel AW: bursts to write
   Walk writing_;
-  std::deque<std::uint32_t> reads_;  ///< beats still to come
+  std::deque<std::uint32_t> reads_;  ///< beats still to come, for each read burst
   std::int64_t taken_ = 0;
-  std::int64_t opened_ = 0;    ///< write bursts
-  std::int64_t to_write_ = 0;  ///< bytes of them without data
+  std::int64_t opened_ = 0;    ///< number of write bursts
+  std::int64_t to_write_ = 0;  ///< bytes of opened bursts whose data have not come
   std::int64_t told_ = 0;
   std::int64_t skipped_ = 0;
 };
 
-/// Host memory, by the requests and packets that event models of kernels send, too.
+/// Host memory. It sends the same requests and packets as the event models of kernels do.
 class HostPort final : public MachinePort, public Actor, public Taker {
  public:
   HostPort(Machine& machine, RtlKernel& kernel, const RtlJob& job, Reader& reader, Writer& writer);
@@ -109,12 +110,12 @@ class HostPort final : public MachinePort, public Actor, public Taker {
 
   Reader* reader_;
   Writer* writer_;
-  Server unlimited_;  ///< the kernel's own clock paces its data
+  Server unlimited_;  ///< never busy, because the kernel's clock paces its data
   std::int64_t arrived_ = 0;
   std::int64_t answered_ = 0;
 };
 
-/// Banks of card memory; all in the order of the bursts.
+/// Banks of card memory, which serve all bursts in their order.
 class BankPort final : public MachinePort {
  public:
   BankPort(Machine& machine, RtlKernel& kernel, const RtlJob& job);

@@ -5,11 +5,12 @@
 
 namespace isthmus::card {
 
-static_assert(std::endian::native == std::endian::little);  // pins are
+static_assert(std::endian::native == std::endian::little);  // pins are little-endian
 
 namespace {
 
-/// A kernel without a length sends single beats, one without a size beats as wide as its bus.
+/// Returns the burst that these pins offer. A kernel without a length sends single beats, a kernel
+/// without a size beats as wide as its bus.
 Burst burst_of(const Pin& address, const Pin& length, const Pin& size, const Pin& id,
                const Pin& data) {
   const auto wide = static_cast<std::uint32_t>(data.size());

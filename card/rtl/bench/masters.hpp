@@ -1,8 +1,8 @@
-// What lies between a kernel's pins and the ports they are connected to.
+// Connects the AXI pins of a kernel to memory ports.
 //
-// Each clock has three steps before its edge: what the ports answer is shown, what the kernel
-// offers is taken or refused, and what the kernel took is noted. Between them a kernel whose
-// outputs depend on its inputs within a clock may settle; those of card/rtl need not.
+// Each clock has three steps before its edge. `show` sets the pins that answer the kernel, `take`
+// takes or refuses what it offers, `note` records what it took. Between these steps a kernel may
+// settle whose outputs depend on its inputs within a clock; the kernels of card/rtl need not.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace isthmus::card {
 
-inline constexpr std::size_t axi_bytes = 64;  ///< width of the masters of card/rtl's kernels
+inline constexpr std::size_t axi_bytes = 64;  ///< width of the masters of the kernels in card/rtl
 
 class ReadMaster {
  public:
@@ -27,9 +27,9 @@ class ReadMaster {
  private:
   ReadPins pins_;
   MemoryPort* port_ = nullptr;
-  std::uint32_t beats_held_ = 0;  ///< of the burst whose beats come now
+  std::uint32_t beats_held_ = 0;  ///< beats of the current burst that have been shown
   std::deque<Burst> bursts_;
-  bool taken_ = false;  ///< the edge before took what RVALID offered
+  bool taken_ = false;  ///< whether the kernel took the shown beat at the previous edge
 };
 
 class WriteMaster {
@@ -43,11 +43,11 @@ class WriteMaster {
  private:
   WritePins pins_;
   MemoryPort* port_ = nullptr;
-  std::deque<std::uint32_t> ids_;  ///< of bursts without a response
+  std::deque<std::uint32_t> ids_;  ///< IDs of bursts without a response
   bool taken_ = false;
 };
 
-/// Serves pins of other kinds; masters and settling are as above.
+/// Serves other pins than AXI's, in the same steps as the masters.
 class PinServer {
  public:
   PinServer() = default;

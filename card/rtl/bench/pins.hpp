@@ -1,5 +1,5 @@
-// The pins of a verilated kernel: one bench for every kernel, whatever its widths. Each
-// kernel of a user compiles this, in C++17: it includes little.
+// Reads and writes pins of a kernel that Verilator compiled, whatever their widths. This file is
+// compiled with each kernel of a user, in C++17, so it includes little.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace isthmus::card {
 
-/// A pin or a bus of pins, which Verilator keeps in 1, 2, 4 or 8 bytes, or in words of 4; a range
-/// of these bytes. One that the kernel lacks reads as 0, and forgets what is written.
+/// A pin, a bus, or a range of a bus's bytes. Verilator stores a bus in 1, 2, 4 or 8 bytes, or in
+/// 4-byte words. A pin that the kernel lacks reads as 0 and ignores writes.
 class Pin {
  public:
   Pin() = default;
@@ -17,9 +17,9 @@ class Pin {
   explicit Pin(Kept& kept) : at_(reinterpret_cast<std::byte*>(&kept)), bytes_(sizeof(kept)) {}
 
   [[nodiscard]] bool is_there() const { return at_ != nullptr; }
-  /// Its low 64 bits.
+  /// Returns the low 64 bits.
   [[nodiscard]] std::uint64_t get() const {
-    if (bytes_ == 1) {  // most are
+    if (bytes_ == 1) {  // most pins
       return static_cast<std::uint64_t>(*at_);
     }
     std::uint64_t value = 0;
@@ -64,7 +64,7 @@ struct WritePins {
 
 }  // namespace isthmus::card
 
-// A pin belongs to a class that Verilator made, so its name cannot be a value: hence macros.
+// Pins are members of a class that Verilator generated: only macros can pass their names.
 #define ISTHMUS_CONTROL_PIN(m, pin) .pin = Pin((m).s_axi_control_##pin)
 #define ISTHMUS_CONTROL_PINS(m)                                         \
   {                                                                     \

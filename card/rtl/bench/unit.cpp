@@ -1,4 +1,4 @@
-// A compute unit whose kernels are RTL: an actor that is clocked by events of its own.
+// A compute unit with RTL kernels: an actor that makes the kernel's clock edges by its own events.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 3> names{"read_bandwidth", "write_bandwidth", "bandwidth"};
 constexpr std::int64_t rtl_outstanding = 16;
 constexpr std::int64_t rtl_burst_bytes = 4096;
-/// Edges that `RtlKernel::start` makes: of the write that starts the kernel, and of its answer.
+/// Edges that `RtlKernel::start` makes: for the write to the start bit, and for its answer.
 constexpr Time edges_of_start = 2;
 
 void check(const Board& board) {
@@ -89,7 +89,8 @@ class RtlUnit final : public Actor, public RtlRunner {
     return port;
   }
 
-  /// The kernel's clock goes on from where it is; only the machine's time counts.
+  /// Starts the kernel. Its clock goes on from the last run; `ahead_` converts to the machine's
+  /// time.
   void start(const KernelJob& work) {
     std::size_t argument = 0;
     if (work.kernel != Kernel::write_bandwidth) {
@@ -115,7 +116,7 @@ class RtlUnit final : public Actor, public RtlRunner {
   Writer writer_;
   std::unique_ptr<RtlKernel> kernel_;
   Time ended_ = 0;
-  Time ahead_ = 0;  ///< of the machine's time to the kernel's
+  Time ahead_ = 0;  ///< machine's time minus the kernel's time
 };
 
 }  // namespace
@@ -133,7 +134,7 @@ std::uint64_t rtl_checksum(std::span<const std::byte> data, std::int64_t sweeps)
     std::memcpy(&word, &data[at], std::min(word_bytes, data.size() - at));
     once = std::rotl(once, place == 0 ? 1 : 0) ^ std::rotl(word, static_cast<int>(place));
   }
-  // All steps are linear: a sweep turns what was there before it.
+  // All steps are linear: a sweep rotates the previous checksum and XORs its own to it.
   const auto turns = static_cast<int>((data.size() + axi_bytes - 1) / axi_bytes % 64);
   std::uint64_t checksum = 0;
   for (std::int64_t sweep = 0; sweep < sweeps; ++sweep) {

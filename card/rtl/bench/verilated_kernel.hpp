@@ -1,4 +1,4 @@
-// A kernel of a class that Verilator made.
+// A kernel of any class that Verilator generated, as RtlKernel.
 #pragma once
 
 #include "kernel.hpp"
@@ -18,7 +18,8 @@ class VerilatedKernel : public BenchKernel {
     model_.ap_clk = 0;
     model_.eval();
   }
-  /// Verilator renames the pin `interrupt`, a name it reserves, to __SYM__interrupt.
+  /// Starts the bench. Verilator renames the pin `interrupt` to __SYM__interrupt, so its name
+  /// varies.
   void begin_with(Pin interrupt) {
     begin(ISTHMUS_CONTROL_PINS(model_), Pin(model_.ap_rst_n), interrupt);
   }

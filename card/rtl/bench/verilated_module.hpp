@@ -1,4 +1,5 @@
-// A module of a class that Verilator made. Each kernel of a user compiles this, in C++17.
+// Makes the model of a module that Verilator compiled. This file is compiled with each kernel of a
+// user, in C++17.
 #pragma once
 
 #include <verilated.h>
@@ -11,7 +12,7 @@ struct VerilatedModule {
   VerilatedModule(const VerilatedModule&) = delete;
   VerilatedModule& operator=(const VerilatedModule&) = delete;
   ~VerilatedModule() {
-    // Verilator 5.006 takes a model's scopes out of the thread's context, whichever that is.
+    // Verilator 5.006 removes a model's scopes from the thread's context, not from the model's.
     Verilated::threadContextp(&context);
     pins.final();
   }

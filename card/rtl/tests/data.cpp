@@ -1,4 +1,4 @@
-// Every byte of what the kernels move, with and without back-pressure, and the AXI rules meanwhile.
+// Tests every byte that the RTL kernels move, with and without back-pressure, and AXI's rules.
 #include <bit>
 
 #include "watched.hpp"
@@ -20,7 +20,7 @@ std::uint64_t word_at(const std::vector<std::byte>& bytes, std::size_t offset, s
   return word;
 }
 
-/// What read_bandwidth.sv says of its checksum.
+/// Computes the checksum as read_bandwidth.sv describes it.
 std::uint64_t checksum(const std::vector<std::byte>& bytes, std::size_t offset, std::size_t size,
                        unsigned iterations) {
   std::uint64_t sum = 0;
@@ -36,7 +36,7 @@ std::uint64_t checksum(const std::vector<std::byte>& bytes, std::size_t offset, 
   return sum;
 }
 
-/// What write_bandwidth.sv says of its pattern.
+/// Returns the pattern as write_bandwidth.sv describes it.
 std::vector<std::byte> pattern(std::size_t size, std::uint64_t iteration) {
   std::vector<std::byte> bytes(size + 8);
   for (std::uint64_t word = 0; 8 * word < size; ++word) {
@@ -47,7 +47,7 @@ std::vector<std::byte> pattern(std::size_t size, std::uint64_t iteration) {
   return bytes;
 }
 
-/// A size, where the buffer begins, how often, and how much is refused: of 256.
+/// A buffer's size and offset, the iterations, and how many of 256 offers the memory refuses.
 struct Case {
   std::size_t size;
   std::size_t offset;
@@ -158,7 +158,7 @@ TEST_CASE("rtl: answers with an error are counted", "[rtl]") {
   for (auto* kernel : {reader.get(), writer.get()}) {
     kernel->connect(0, memory);
     kernel->set_argument(0, base);
-    kernel->set_argument(1, bytes.size() + 4096);  // one block too many
+    kernel->set_argument(1, bytes.size() + 4096);  // more than the kernel's largest block
     kernel->set_argument(2, 1);
     run(*kernel);
   }

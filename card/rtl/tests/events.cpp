@@ -1,9 +1,9 @@
-// The RTL kernels against the event models of the same kernels: two ways to one time.
+// Compares the times of RTL kernels with those of the event models of the same kernels.
 //
-// The RTL's memory answers as the modelled link and host do: after the round trip of a request, at
-// the pace of the card's interface. Both count the same data, so what remains is how each begins:
-// the events count a request's data as there when its last completion is (one request more), the
-// RTL has its own cycles before the first address and after the last answer (at most 8).
+// The RTL's memory answers as the modelled link and host do: after a request's round trip, at the
+// pace of the card's interface. Both count the same data, so only their begins differ. The event
+// models count a request's data when its last completion has come (one request more). The RTL has
+// cycles before the first address and after the last answer (at most 8).
 #include "../../tests/u250.hpp"
 #include "isthmus/card/card.hpp"
 #include "watched.hpp"
@@ -17,7 +17,7 @@ constexpr std::int64_t request_bytes = 512;
 constexpr std::int64_t control_cycles = 8;
 constexpr std::uint64_t base = 0x4000'0000;
 
-/// As a U250, but with requests and credits in plenty: nothing but latency and interface limits.
+/// Returns a U250 with so many requests and credits that only latency and interface limit the rate.
 Board plenty() {
   return u250_with({{"kernel.tags", "1024"},
                     {"link.nonposted_header_credits", "1024"},

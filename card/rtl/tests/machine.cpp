@@ -1,4 +1,4 @@
-// RTL kernels within the machine: behind the modelled link with its tags and credits, and at banks.
+// Tests RTL kernels in the machine: behind the link with its tags and credits, and at memory banks.
 #include "../../tests/u250.hpp"
 #include "isthmus/card/card.hpp"
 #include "isthmus/card/rtl_unit.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t control_cycles = 8;
 
-/// A card with a buffer of the host and one of its own for each master.
+/// A card, a buffer in host memory and a buffer in card memory for each master.
 class Bench {
  public:
   Bench(std::size_t bytes, const Parameters& changes)
@@ -63,7 +63,7 @@ class Bench {
   std::unique_ptr<CardBuffer> near_output_;
 };
 
-/// What write_bandwidth leaves after that many iterations.
+/// Returns what write_bandwidth has written after so many iterations.
 std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t iterations) {
   std::vector<std::byte> data(bytes);
   for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
@@ -99,7 +99,7 @@ TEST_CASE("rtl in the machine: skipped sweeps change neither time nor data", "[r
       Parameters{},
       Parameters{{"host.cache_read_bytes", "100000"}, {"host.cache_write_bytes", "100000"}},
       Parameters{{"host.translation_entries", "8"}, {"host.translation_miss_ns", "250"}});
-  constexpr std::int64_t iterations = 100;  // acknowledgements meet the same state after 16
+  constexpr std::int64_t iterations = 100;  // acknowledgements meet the same state after every 16
   CAPTURE(static_cast<int>(target), static_cast<int>(kernel), bytes, changes.size());
   Bench skipping(bytes, changes);
   const KernelTime skipped = skipping.run(kernel, iterations, target);
@@ -115,7 +115,7 @@ TEST_CASE("rtl in the machine: skipped sweeps change neither time nor data", "[r
 
 TEST_CASE("rtl in the machine: time as events of the same link say", "[rtl]") {
   // Both send the same requests and packets. The RTL asks for whole bursts and takes beats at its
-  // own clock: apart by a burst on the link and its control cycles, each sweep.
+  // clock, so a sweep may differ by a burst on the link and control cycles.
   const auto target = GENERATE(Target::host, Target::device);
   const auto kernel = GENERATE(values(kernels));
   const auto bytes = GENERATE(as<std::size_t>{}, 16'384, 65'536, 1'048'576);
@@ -148,8 +148,8 @@ TEST_CASE("a wrong bit in a completion and a lost write show where they are said
   const auto iterations = GENERATE(as<std::int64_t>{}, 1, 5);
   constexpr std::size_t bytes = 20'000;
   Bench sound(bytes, {});
-  Bench flips(bytes, {{"faults.flip_completion", "7"}});  // of 256 B: six lie before it
-  Bench drops(bytes, {{"faults.drop_write", "79"}});      // the last, which is partial
+  Bench flips(bytes, {{"faults.flip_completion", "7"}});  // completions of 256 B: six are before it
+  Bench drops(bytes, {{"faults.drop_write", "79"}});      // the last packet, which is partial
   CAPTURE(static_cast<int>(implementation), iterations);
 
   const auto sum = sound.run(Kernel::read_bandwidth, iterations, Target::host, implementation).sum;

@@ -1,4 +1,4 @@
-// Registers: values, and latencies exact in clock cycles.
+// Tests the values of the control registers, and their latencies, which are exact in clock cycles.
 #include "watched.hpp"
 
 using isthmus::card::make_rtl_kernel;
@@ -31,5 +31,5 @@ TEST_CASE("rtl: done and ready are seen once, idle stays", "[rtl]") {
   run(*kernel);
   CHECK(kernel->read_register(0x00) == 0b1110);
   CHECK(kernel->read_register(0x00) == 0b0100);
-  CHECK(kernel->done());  // the interrupt, until the next start
+  CHECK(kernel->done());  // the interrupt stays high until the next start
 }

@@ -1,8 +1,9 @@
-// Clock cycles against closed forms. They are exact: the fill is counted from the sources.
+// Compares the kernels' clock cycles with closed forms, which are exact: the cycles before the
+// first address follow from the sources.
 //
 // Clock 0 writes the start bit. Clock 1 sees `start`, 2 the run, 3 the burst; at clock 4 the first
-// address is taken. W begins a clock after AW (the FIFO of bursts), a FIFO between R and W takes
-// two. The clock after the last answer sees everything at rest, and ends `cycles` or begins the
+// address is taken. W begins a clock after AW (the FIFO of bursts); a FIFO between R and W takes
+// two. In the clock after the last answer nothing is in flight: it ends `cycles`, or begins the
 // next sweep, whose first address is taken three clocks later. With n beats, latencies r and w:
 //   read  1 + iterations (n + r + 3)      write  1 + iterations (n + w + 4)
 //   copy  1 + iterations (n + r + w + 5)
@@ -60,8 +61,8 @@ TEST_CASE("rtl: linear sweeps take beats, latency and fill", "[rtl]") {
 }
 
 TEST_CASE("rtl: beyond its bursts in flight a kernel waits for latency", "[rtl]") {
-  // An address follows the last beat of the burst that made room by two clocks. So 16 bursts take
-  // r + 64 + 1 clocks, where that is more than their beats.
+  // The next address follows two clocks after the last beat of the burst that made room. So 16
+  // bursts take r + 64 + 1 clocks, if their beats take less.
   constexpr std::uint64_t window = outstanding * burst_beats;
   constexpr std::uint64_t windows = 8;
   const auto r = GENERATE(as<std::uint64_t>{}, 959, 960, 1200, 4000);
@@ -73,7 +74,7 @@ TEST_CASE("rtl: beyond its bursts in flight a kernel waits for latency", "[rtl]"
 }
 
 TEST_CASE("rtl: small buffers are moved block by block, two in flight", "[rtl]") {
-  // Two blocks take r + 64 + 1 clocks, where that is more than their beats.
+  // Two blocks take r + 64 + 1 clocks, if their beats take less.
   const auto r = GENERATE(as<std::uint64_t>{}, 1, 63, 101, 325);
   const auto size = GENERATE(as<std::uint64_t>{}, 4096, 8192);
   Times times{{.read_latency = static_cast<isthmus::card::Time>(r) * period}, size, 100};

@@ -1,4 +1,4 @@
-// Memory that refuses at random and checks every AXI rule that a kernel must keep.
+// A memory port that refuses at random and checks all AXI rules that a kernel must keep.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,7 @@ inline constexpr std::uint32_t beat_bytes = 64;
 inline constexpr std::uint32_t burst_beats = 64;
 inline constexpr std::size_t outstanding = 16;
 
-/// A port in front of another one. `stalls` of 256 offers are refused, and as many answers kept
-/// back.
+/// Stands in front of another port. It refuses `stalls` of 256 offers, and delays as many answers.
 class Watched final : public MemoryPort {
  public:
   Watched(MemoryPort& memory, unsigned stalls, std::uint32_t seed)
@@ -94,7 +93,7 @@ class Watched final : public MemoryPort {
   std::uint64_t beats = 0;
 
  private:
-  /// VALID, once up, stays up with the same payload until READY.
+  /// Checks that a VALID that is high stays high with the same payload until READY.
   class Offer {
    public:
     void check(std::vector<std::byte> payload, bool taken, Time now) {
@@ -106,7 +105,7 @@ class Watched final : public MemoryPort {
       refused_at_ = now;
       payload_ = std::move(payload);
     }
-    /// Called at most once an edge, after `check` if that was called at this edge at all.
+    /// Call it at most once an edge, after `check` if `check` was called for this edge.
     void check_kept(Time now) const {
       require(!refused_ || now <= refused_at_ + period, "VALID stays until READY");
     }
@@ -147,13 +146,14 @@ class Watched final : public MemoryPort {
   Offer read_offer_;
   Offer write_offer_;
   Offer beat_offer_;
-  std::deque<std::uint32_t> reads_;    ///< beats still to come
-  std::deque<std::uint32_t> lengths_;  ///< of bursts whose data are not complete
+  std::deque<std::uint32_t> reads_;  ///< for each read burst: beats still to come
+  /// For each write burst whose data are incomplete: its beats.
+  std::deque<std::uint32_t> lengths_;
   std::uint32_t sent_ = 0;
   std::size_t writes_unanswered_ = 0;
 };
 
-/// Clocks until the kernel is done; a kernel that never ends fails the test.
+/// Clocks until the kernel is done; fails the test if the kernel never ends.
 inline void run(RtlKernel& kernel) {
   kernel.start();
   for (std::uint64_t n = 0; !kernel.done(); ++n) {
@@ -164,7 +164,7 @@ inline void run(RtlKernel& kernel) {
   }
 }
 
-/// Bytes that differ all over.
+/// Returns random bytes.
 inline std::vector<std::byte> noise(std::size_t size, std::uint32_t seed) {
   std::vector<std::uint64_t> words(size / sizeof(std::uint64_t) + 1);
   std::ranges::generate(words, std::mt19937_64(seed));

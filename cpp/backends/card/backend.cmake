@@ -1,4 +1,5 @@
-# The conformance suite uses the board of the card's own tests; boards are card/boards/*.toml.
+# The conformance suite runs on the board of the card's C++ tests, whose parameters are read here.
+# The boards for users are card/boards/*.toml.
 set(card_board)
 file(STRINGS card/tests/u250.hpp card_board_lines REGEX "{\"(link|host|dma|memory|kernel|registers|sram|serial)\\.")
 foreach(line ${card_board_lines})

@@ -1,4 +1,4 @@
-// The emulated card in process: real data, simulated time.
+// The backend `card`: cards that are emulated in this process, with real data and simulated time.
 #include "isthmus/card/card.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace isthmus::card {
 namespace {
 
 constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
-/// Number of samples of a model with random times. Their median is shown.
+/// Number of samples if the model draws random times; their median is shown.
 constexpr unsigned random_samples = 25;
 
 std::vector<OperationInfo> all_operations(const Board& board) {
@@ -47,7 +47,7 @@ std::vector<OperationInfo> usual_operations() {
   return all_operations(board);
 }
 
-/// The description of the device before its board is known.
+/// Returns the description of a card before the user's board is read.
 DeviceInfo some_card() {
   return {.id = "",
           .name = "emulated card",
@@ -81,7 +81,7 @@ DeviceInfo described(const Board& board, const Options& options) {
   return info;
 }
 
-/// Options that are not parameters of the board.
+/// Options of the backend; all other options change parameters of the board.
 constexpr std::array own_options = {"fast_forward", "speculation"};
 
 bool choice(const Options& options, const std::string& name, bool usual) {

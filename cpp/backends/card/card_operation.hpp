@@ -1,4 +1,4 @@
-// Common base of the card backend's operations.
+// Base class of the card backend's operations.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace isthmus::card {
 
-/// Runs from a reset card, and stores the time of each part.
+/// An operation that starts on a reset card in each run, and keeps each part's simulated time.
 class CardOperation : public Operation {
  public:
   CardOperation(Card& card, std::size_t parts) : card_(&card), times_(parts), samples_(parts) {}
@@ -33,7 +33,7 @@ class CardOperation : public Operation {
     }
     return text;
   }
-  /// Every simulated sample is checked in full.
+  /// Simulated samples are few, so each is verified in full.
   void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, seed_of(stamp)); }
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
     return arrived_fully(part, seed_of(stamp));
@@ -45,7 +45,7 @@ class CardOperation : public Operation {
   }
 
  protected:
-  /// Runs `repetitions` in sequence on the card in its present state; returns their duration.
+  /// Runs a part `repetitions` times on the card without a reset; returns the simulated time.
   virtual Time simulate(std::size_t part, std::uint64_t repetitions) = 0;
   [[nodiscard]] Card& card() const { return *card_; }
 

@@ -15,7 +15,7 @@
 namespace isthmus::card {
 namespace {
 
-/// Address multiple that an AXI burst must not cross, in bytes.
+/// Bytes: an AXI burst must not cross an address that is a multiple of this.
 constexpr std::int64_t most_burst_bytes = 4096;
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
@@ -30,7 +30,7 @@ std::uint64_t rtl_checksum(std::span<const std::byte> /*data*/, std::int64_t /*s
 }
 #endif
 
-/// Most bursts that the RTL kernels can have in flight.
+/// Most bursts in flight that the RTL kernels are built for.
 constexpr int rtl_outstanding = 16;
 
 bool rtl_fits(const Board& board) {
@@ -39,12 +39,12 @@ bool rtl_fits(const Board& board) {
          kernel.width_bytes * kernel.burst_beats == most_burst_bytes;
 }
 
-/// Axes of an emulated card beyond those of all bandwidth kernels.
+/// Returns the axes that the bandwidth kernels have only on an emulated card.
 std::vector<AxisInfo> own_axes(const Board& board, bool near, const std::string& implementation) {
   const KernelParameters& kernel = board.kernel.value();
   const std::int64_t usual_burst = kernel.width_bytes * kernel.burst_beats;
   std::vector<std::string> bursts;
-  std::vector<std::string> outstanding;  // any number, for a model
+  std::vector<std::string> outstanding;  // empty: the model takes any number
   if (implementation == "rtl") {
     bursts = {std::to_string(usual_burst)};
     for (int most = 1; most <= rtl_outstanding; ++most) {
@@ -83,7 +83,8 @@ Board changed(Board board, const OperationSpec& spec) {
   return board;
 }
 
-/// The kernel's own card; a base, so that it is constructed before its users.
+/// A kernel's card, with the axes' changes to the board. A base class, so that it exists before the
+/// members that use it.
 struct OwnCard {
   OwnCard(const Card& like, const OperationSpec& spec)
       : own_card(changed(like.board(), spec), 1, make_rtl) {
@@ -92,8 +93,9 @@ struct OwnCard {
   Card own_card;
 };
 
-/// A launch of `iterations` sweeps. Reads are verified by their sum (RTL: checksum), writes by each
-/// word of the last sweep, which contains the sweep's number, copies by their data.
+/// One launch of a kernel with `iterations` sweeps. Reads are verified by their sum (RTL:
+/// checksum), copies by their data. Written words contain the number of the last sweep and are all
+/// checked.
 class HostMemoryKernel final : private OwnCard, public CardOperation {
  public:
   HostMemoryKernel(const Card& like, const OperationSpec& spec)
@@ -162,7 +164,7 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
   std::vector<Movement>& movements(std::size_t /*part*/) override { return copy_; }
 
  private:
-  /// A buffer of the kernel, in host memory or on the card.
+  /// One buffer of the kernel, in host memory or on the card.
   struct End {
     std::optional<Pages> far;
     std::unique_ptr<CardBuffer> near;
@@ -192,8 +194,8 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
                : pattern_sum(call_.bytes, seed);
   }
 
-  /// RTL's checksum cancels over an even number of sweeps of whole 4 KiB: a further, untimed sweep
-  /// verifies the reads.
+  /// Verifies RTL's reads by one more, untimed sweep: over an even number of sweeps of whole 4 KiB
+  /// the checksum cancels to 0.
   bool single_sweep_is_right() {
     if (call_.implementation == Implementation::model) {
       return true;
@@ -204,7 +206,7 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
     return own_card.run_kernel(once).sum == rtl_checksum({input_->data, call_.bytes}, 1);
   }
 
-  /// The first word of the last sweep.
+  /// Returns the word that the last sweep writes first.
   [[nodiscard]] std::uint64_t first_word() const {
     return call_.value + (static_cast<std::uint64_t>(call_.iterations - 1) << 48U);
   }
@@ -242,7 +244,7 @@ std::string rtl_kernels_here() {
 
 namespace {
 
-/// Adds the three kernels for one target in one implementation.
+/// Adds the kernels that sweep over one target, as the model or as RTL.
 void add_kernels(std::vector<OperationInfo>& table, const Board& board, bool near,
                  const std::string& implementation) {
   const std::string target = near ? "device" : "host";

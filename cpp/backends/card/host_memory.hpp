@@ -13,18 +13,20 @@
 
 namespace isthmus::card {
 
-/// Whether memory holds the words that the card's kernels write: 64-bit, counting up from `first`.
+/// Returns whether memory holds what the card's kernels write: 64-bit words that count up from
+/// `first`.
 [[nodiscard]] bool has_count(std::span<const std::byte> data, std::uint64_t first);
-/// Writes contents that differ from those words in every bit.
+/// Fills memory with contents that differ in every bit from the words that count up from `first`.
 void fill_unlike_count(std::span<std::byte> to, std::uint64_t first);
 
-/// The kernels that the board's parts support; RTL if it was built in and fits the board.
+/// Returns the kernels that the board's parts support, in RTL too if RTL is built in and fits the
+/// board.
 std::vector<OperationInfo> host_memory_kernels(const Board& board);
-/// Whether the kernels also exist in RTL, or why not.
+/// Returns whether the kernels exist in RTL too, or the reason why not.
 std::string rtl_kernels_here();
 
-/// Creates an operation on a separate card, like `like` with the changes of the axes. Throws
-/// BoardError for an impossible card.
+/// Creates an operation on a card of its own: `like`, changed as the axes say. Throws BoardError if
+/// no card can have these values.
 std::unique_ptr<Operation> make_host_memory_kernel(const Card& like, const OperationSpec& spec);
 
 }  // namespace isthmus::card

@@ -14,21 +14,23 @@ namespace {
 
 constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t most_block_bytes = std::int64_t{1} << 20U;
-/// Bytes stored through the driver in total, by calls of the point's size.
+/// Bytes that a batch stores by system calls, each of the point's size.
 constexpr std::int64_t stored_by_calls = std::int64_t{1} << 20U;
-/// Bytes of an uncached load (a general register) and of other loads of a write-combined mapping
-/// (SSE). Wider instructions are several such loads (McCalpin, TACC TR-14-10, section 3.2).
+/// Widths in bytes of the processor's loads: 8 if uncached (a general register), else 16 (SSE). A
+/// wider instruction makes several such loads (McCalpin, TACC TR-14-10, section 3.2).
 constexpr std::int64_t uncached_load_bytes = 8;
 constexpr std::int64_t plain_load_bytes = 16;
-/// Time of a load that hits the nearest cache or a fill buffer: dependent, and pipelined.
+/// Time of a load that hits the nearest cache or a fill buffer: in a chain of dependent loads, and
+/// overlapped with other loads.
 constexpr Time waited_hit = 3 * nanosecond / 2;
 constexpr Time pipelined_hit = nanosecond / 3;
-/// Loads of each block that the processor may cache.
+/// Number of loads of each block whose lines the processor may keep in its cache.
 constexpr std::int64_t kept_repetitions = 16;
-/// Number of evenly spread moments in a polling load at which the device answers.
+/// Number of moments, evenly spread over one polling load, at which the device answers.
 constexpr std::int64_t phases = 16;
 
-/// Memory types of a mapping. No driver grants the last two for a card; they show their effect.
+/// Memory types of mappings. No driver maps a card as bar_wt or bar_wp: their times show what such
+/// a mapping would change.
 constexpr std::array load_kinds = {"bar_uc", "bar_wc", "bar_wt", "bar_wp"};
 constexpr std::array store_kinds = {"bar_uc", "bar_wc"};
 
@@ -47,7 +49,7 @@ class MmioOperation : public Operation {
     return time_;
   }
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
-  [[nodiscard]] bool moves_data() const override { return false; }  // models only the time
+  [[nodiscard]] bool moves_data() const override { return false; }  // only times are modelled
   [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
 
  protected:
@@ -64,7 +66,7 @@ class MmioOperation : public Operation {
   std::vector<std::string> remarks_;
 };
 
-/// Loads or stores of a block, dependent or pipelined, by a pointer or by system calls.
+/// Loads or stores of a block, dependent or pipelined, through a mapping or by system calls.
 class Block final : public MmioOperation {
  public:
   Block(Card& card, const OperationSpec& spec, const isthmus::Access& access)
@@ -86,7 +88,7 @@ class Block final : public MmioOperation {
       made_.in_flight = access.pipelined ? 0 : 1;
       if (made_.instruction == Instruction::streaming_load) {
         made_.width =
-            block() % line_bytes == 0 ? line_bytes : made_.width;  // a line serves several loads
+            block() % line_bytes == 0 ? line_bytes : made_.width;  // one line serves several loads
       } else if (!calls_) {
         made_.width = std::min(made_.width, uncached ? uncached_load_bytes : plain_load_bytes);
       }
@@ -110,7 +112,7 @@ class Block final : public MmioOperation {
   bool calls_;
 };
 
-/// Loads that fetch whole lines and find the rest of each line in the cache or fill buffer.
+/// Loads that fetch whole lines; the other loads of a line hit the cache or the fill buffer.
 class CachedLoads final : public MmioOperation {
  public:
   CachedLoads(Card& card, const OperationSpec& spec, const isthmus::Access& access, bool stays)
@@ -145,8 +147,8 @@ class CachedLoads final : public MmioOperation {
   bool stays_;
 };
 
-/// Stores a flag, polls registers until the device answers, and loads the answer: the mean over the
-/// moments of the answer within one polling load. The device's work is not counted.
+/// Stores a flag, polls registers until the device answers, and loads the answer. The time is the
+/// mean over the moments of the answer within one polling load, without the device's work.
 class Poll final : public MmioOperation {
  public:
   Poll(Card& card, const OperationSpec& spec, bool driver)
@@ -166,7 +168,7 @@ class Poll final : public MmioOperation {
     for (std::int64_t phase = 0; phase < phases; ++phase) {
       const Time work = polled * (2 * phase + 1) / (2 * phases);
       const Time answered = pushed + work;
-      // The n-th load reads the register half a load after its start.
+      // Each load reads the register in the middle of its duration.
       const Time late = std::max<Time>(answered - polled / 2, 0);
       const std::int64_t before = (late + polled - 1) / polled;
       sum += (before + 1) * polled + fetched - work;
@@ -178,11 +180,12 @@ class Poll final : public MmioOperation {
   bool driver_;
 };
 
-/// Whether an access takes another time on an emulated card than the accesses listed so far.
+/// Returns whether an emulated card gives this access a time of its own.
 /// - A streaming load takes the time of an ordinary load, except from write-combining memory.
-/// - A fence takes no time here, so one access of each kind is listed: without a fence, or with
-///   sfence if each store waits for the store before.
-/// - A load from write-combining memory may be speculative without lfence, so both are listed.
+/// - A fence takes no time, so each access is listed once: without a fence, or with sfence if each
+///   store waits for the store before.
+/// - A load from write-combining memory is listed with and without lfence: without lfence it may be
+///   speculative.
 bool differs(const isthmus::Access& access, const std::string& memory) {
   const bool streams = access.instruction == "movntdqa" && memory != "bar_wc";
   const bool ordered = !access.stores() && memory == "bar_wc" && access.instruction == "mov" &&

@@ -9,12 +9,12 @@
 namespace isthmus::card {
 namespace {
 
-/// The runtime's memory, pinned at allocation.
+/// The kind of memory that the runtime allocates and pins.
 constexpr const char* pinned = "pinned";
 
-/// Placement of host memory, as the driver sees it.
+/// Which vectors in host memory begin at a page.
 struct Placement {
-  bool operands_aligned;  ///< operands begin at a page: pinned in place, not copied
+  bool operands_aligned;  ///< operands begin at a page: the driver pins and does not copy them
   bool result_aligned;
 };
 
@@ -23,8 +23,8 @@ Placement placement_of(const Offload& offload) {
   return {aligned, aligned && offload.relative_offset() == 0};
 }
 
-/// If operands do not begin at a page, the driver works on copies: created when the vectors are
-/// mapped, updated at sends, and copied back.
+/// The vector addition on the emulated card. If operands do not begin at a page, the driver makes
+/// copies at the mapping, fills them at sends, and copies results back.
 class CardOffload final : public Offload {
  public:
   CardOffload(const Board& board, const OperationSpec& spec)
@@ -55,7 +55,7 @@ class CardOffload final : public Offload {
     phases.simulated("migrate_to_device", send() + from_nanoseconds(copied));
     tell(phases, "kernel_enqueue", costs_.enqueue_ns);
     phases.simulated("kernel_run", kernel());
-    // The copy touches the result's own pages first.
+    // The copy is the first access to the result's pages, so it pays their faults.
     const double back =
         bounces(place_.result_aligned) ? copy_ns() + pages() * costs_.fault_ns : 0.0;
     phases.simulated("read_back", bring() + from_nanoseconds(back));
@@ -80,7 +80,7 @@ class CardOffload final : public Offload {
   static void tell(Phases& phases, const char* name, double nanoseconds) {
     phases.simulated(name, from_nanoseconds(nanoseconds));
   }
-  /// Pages of one vector.
+  /// Returns the number of pages that one vector needs.
   [[nodiscard]] double pages() const {
     const std::size_t whole = (bytes() + page_bytes - 1) / page_bytes;
     return static_cast<double>(whole);
@@ -111,7 +111,7 @@ class CardOffload final : public Offload {
     }
   }
 
-  /// Sends both operands in sequence, through the driver's copies if there are any.
+  /// Sends both operands one after the other, through the driver's copies if it made any.
   Time send() {
     Time time = 0;
     for (const std::size_t i : {0U, 1U}) {
@@ -158,12 +158,12 @@ class CardOffload final : public Offload {
   OffloadParameters costs_;
   Placement place_;
   std::optional<HostVectors> host_;
-  std::vector<Pages> bounce_;  ///< the runtime's own pages
+  std::vector<Pages> bounce_;  ///< pinned pages: of the vectors, or of the driver's copies
   std::optional<Vectors> vectors_;
   std::array<std::unique_ptr<CardBuffer>, 3> buffers_;
 };
 
-/// Without the phases of separate waits: sends block.
+/// Removes the phases that wait for queued sends, because sends block.
 OperationInfo emulated(OperationInfo info, std::vector<std::string> kinds, bool programs) {
   std::erase_if(info.parts, [programs](const PartInfo& part) {
     return (part.name == "program_device" && !programs) || part.name == "migrate_to_device_wait" ||

@@ -1,5 +1,5 @@
-// The vector addition on the emulated card: the card's time by events, its host's software by the
-// board.
+// The vector addition on the emulated card. Events give the card's time, the board's file that of
+// the host's software.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@
 namespace isthmus::card {
 
 std::vector<OperationInfo> offloads(const OffloadParameters& costs);
-/// Throws UsageError if the board does not describe its host's software.
+/// Creates the offload; throws UsageError if the board's file does not describe the host's
+/// software.
 std::unique_ptr<Offload> make_offload(const Board& board, const OperationSpec& spec);
 
 }  // namespace isthmus::card

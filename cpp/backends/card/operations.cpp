@@ -12,12 +12,12 @@
 namespace isthmus::card {
 namespace {
 
-/// Whether a kind of memory sets the offset in a page, which changes the simulated time.
+/// Returns whether this kind of memory sets the offset in a page, which changes the simulated time.
 bool is_page_offset(const std::string& memory) {
   return memory.starts_with("offset") && HostBuffer::knows(memory);
 }
 
-/// The host's end of a transfer: persistent memory (`pinned`), or a HostBuffer of any kind.
+/// The host's end of a transfer: a persistent buffer (`pinned`), or a HostBuffer of any kind.
 struct HostEnd {
   HostEnd(Card& card, const OperationSpec& spec) {
     if (spec.memory == "pinned") {
@@ -36,7 +36,7 @@ struct HostEnd {
   std::byte* data = nullptr;
 };
 
-/// Card memory, and the view that verifies it.
+/// The card's end of a transfer, and access to its contents for the verification.
 struct DeviceEnd {
   DeviceEnd(Card& card, const OperationSpec& spec)
       : buffer(card.allocate(spec.bank(), spec.bytes)), view(buffer->data(), spec.bytes) {}
@@ -45,7 +45,7 @@ struct DeviceEnd {
   HostView view;
 };
 
-/// A host buffer, card memory, and the direction between them.
+/// The two ends of a transfer, and its direction.
 struct Lane {
   Lane(Card& card, const OperationSpec& spec, Direction way)
       : direction(way),
@@ -71,7 +71,7 @@ struct Lane {
   std::unique_ptr<DeviceEnd> device;
 };
 
-/// Transfers that are submitted together, part by part.
+/// Several transfers that are submitted at once, for one part after the other.
 class Transfers final : public CardOperation {
  public:
   Transfers(Card& card, const OperationSpec& spec, const std::vector<std::vector<Direction>>& parts)
@@ -107,7 +107,7 @@ class Transfers final : public CardOperation {
   std::vector<std::vector<Movement>> movements_;
 };
 
-/// A kernel without work.
+/// A launch of a kernel that does nothing.
 class Launch final : public CardOperation {
  public:
   explicit Launch(Card& card) : CardOperation(card, 1) {}
@@ -124,8 +124,8 @@ class Launch final : public CardOperation {
   }
 };
 
-/// A kernel that reads or writes card memory once. Reads are verified by their sum, writes word by
-/// word, both with a fresh seed.
+/// A kernel that reads or writes card memory once. Reads are verified by their sum, writes by every
+/// word; each run has a fresh seed.
 class KernelSweep final : public CardOperation {
  public:
   KernelSweep(Card& card, const OperationSpec& spec, Kernel kernel)
@@ -175,8 +175,8 @@ class KernelSweep final : public CardOperation {
   std::uint64_t sum_ = 0;
 };
 
-/// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out. One repetition is one
-/// chunk; filling and draining are included.
+/// A stream of chunks through `depth` buffers: to the card, copied by a kernel, back. One
+/// repetition is one chunk. The times to fill and drain the buffers count.
 class Stream final : public CardOperation {
  public:
   Stream(Card& card, const OperationSpec& spec) : CardOperation(card, 1), bytes_(spec.bytes) {
@@ -196,7 +196,7 @@ class Stream final : public CardOperation {
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
     return 2 * bytes_;
   }
-  /// At least twice the number of buffers: fewer would show only filling and draining.
+  /// Returns twice the number of buffers: with fewer chunks, filling and draining would dominate.
   [[nodiscard]] std::uint64_t least_batch() const override { return 2 * slots_.size(); }
 
  protected:

@@ -9,13 +9,13 @@
 
 namespace isthmus::card {
 
-/// Kinds of host memory of the card backend, the first by default. Pinned memory begins at a page.
+/// Returns the kinds of host memory; the first is the default. `pinned` begins at a page.
 std::vector<std::string> memory_kinds();
 
-/// The operations that the board's parts support.
+/// Returns the operations that the parts in the board's file allow.
 std::vector<OperationInfo> operations(const Board& board);
 
-/// Throws UsageError for an operation that the card lacks.
+/// Creates an operation; throws UsageError if the card lacks it.
 std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec);
 
 }  // namespace isthmus::card

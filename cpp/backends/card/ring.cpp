@@ -9,13 +9,13 @@ namespace {
 
 constexpr const char* exchange = "exchange";
 constexpr std::uint64_t most_message_bytes = std::uint64_t{16} << 20U;
-/// Largest number of cards in one process, and of steps in a loop.
+/// Most cards in one process, and most steps in a loop.
 constexpr std::uint64_t most_cards = 65'536;
 constexpr std::uint64_t most_steps = std::uint64_t{1} << 30U;
 constexpr std::uint64_t most_depth = std::uint64_t{1} << 20U;
 
-/// A ring of cards. One repetition is a step of the loop: each card sends to both neighbours and
-/// receives from both.
+/// An exchange in a ring of cards. In one repetition each card sends a message to both neighbours
+/// and receives one from both.
 class Exchange final : public Operation {
  public:
   Exchange(const Board& board, const OperationSpec& spec, bool fast_forward)

@@ -1,4 +1,4 @@
-// A ring of cards of the same board.
+// Exchanges between cards of the same board whose serial channels form a ring.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace isthmus::card {
 
-/// Operations of a board with serial channels in a ring of such boards.
+/// Describes the exchanges of a board; empty if the board has no serial channels.
 std::vector<OperationInfo> ring_operations(const Board& board);
 bool is_ring(const std::string& operation);
 std::unique_ptr<Operation> make_ring(const Board& board, const OperationSpec& spec,

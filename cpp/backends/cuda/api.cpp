@@ -16,7 +16,7 @@ struct Advice {
   const char* text;
 };
 
-/// Advice on errors; other errors show only the driver's text.
+/// What a user can do about some errors; the message of any other error is the driver's text alone.
 constexpr std::array advice = {
     Advice{2,
            "not enough memory on the device, or to be locked on the host: choose smaller sizes, or "
@@ -44,12 +44,12 @@ constexpr std::array advice = {
     Advice{999, "see dmesg; often /dev/nvidia-uvm is missing (nvidia-modprobe -u makes it)"},
 };
 
-/// Errors after which every further call of the process fails: the context is damaged, or the GPU
+/// Errors after which every call of this process fails, because its context is damaged or the GPU
 /// lost.
 constexpr std::array lost = {214, 220, 226, 700, 702, 709, 710, 714,
                              715, 716, 717, 718, 719, 806, 810, 911};
 
-/// Name of an error, or the driver's text for it.
+/// Returns what `ask` (cuGetErrorName or cuGetErrorString) says of an error code.
 std::string error_text(Result code, Result (*ask)(Result, const char**)) {
   const char* text = nullptr;
   return ask(code, &text) == success && text != nullptr ? text : "unknown error";

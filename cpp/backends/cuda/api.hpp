@@ -1,8 +1,8 @@
-// The part of the CUDA driver API that Isthmus uses, loaded from the driver's library at run time.
+// The part of CUDA's driver API that Isthmus uses; it loads the driver's library at run time.
 //
-// Types and values follow the driver's documented ABI, so that the build needs no CUDA toolkit; a
-// test compares them with cuda.h if it is installed. For a function with several versions, the
-// table names the symbol of the version declared here.
+// Types and values follow the driver's documented ABI, so that the build needs no CUDA toolkit. A
+// test compares them with cuda.h if it is installed. Some functions have several versions: the
+// table names the symbol whose parameters are declared here.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace isthmus::cuda {
 
 using Result = int;
 using DeviceId = int;
-using Address = std::uint64_t;  ///< of device memory
+using Address = std::uint64_t;  ///< address in device memory
 
 struct ContextTag;
 struct StreamTag;
@@ -37,7 +37,7 @@ struct Uuid {
   std::array<unsigned char, 16> bytes;
 };
 
-/// Handle by which another process opens memory.
+/// A handle with which another process can open this process's device memory.
 struct IpcHandle {
   std::array<char, 64> bytes;
 };
@@ -45,7 +45,7 @@ struct IpcHandle {
 inline constexpr Result success = 0;
 inline constexpr Result not_ready = 600;
 
-// Attributes of a device.
+// Numbers of a device's attributes (CUdevice_attribute).
 inline constexpr int clock_kilohertz = 13;
 inline constexpr int multiprocessors = 16;
 inline constexpr int integrated = 18;
@@ -77,12 +77,14 @@ inline constexpr int capture_thread_local = 1;
 inline constexpr int jit_error_log = 5;
 inline constexpr int jit_error_log_bytes = 6;
 inline constexpr unsigned ipc_enable_peer_access = 1;
-inline constexpr unsigned wait_for_value_or_later = 0;  ///< compares by the sign of the difference
-inline constexpr unsigned write_value_in_order = 0;     ///< after all earlier work of the stream
+/// (value - wanted) >= 0 as a signed number.
+inline constexpr unsigned wait_for_value_or_later = 0;
+/// Writes after all earlier work of the stream.
+inline constexpr unsigned write_value_in_order = 0;
 inline constexpr int memory_on_host = 1;
 inline constexpr int memory_on_device = 2;
 
-/// One end of a strided copy.
+/// The source or the destination in Copy2D.
 template <class HostPointer>
 struct CopyEnd {
   std::size_t x_bytes;
@@ -94,7 +96,7 @@ struct CopyEnd {
   std::size_t pitch;
 };
 
-/// A strided copy: CUDA_MEMCPY2D.
+/// Parameters of a strided copy: CUDA_MEMCPY2D.
 struct Copy2D {
   CopyEnd<const void*> from;
   CopyEnd<void*> to;
@@ -102,7 +104,7 @@ struct Copy2D {
   std::size_t height;
 };
 
-// name, symbol in the library, parameters
+// Each line: the name, the symbol in the library, the parameters.
 #define ISTHMUS_CUDA_FUNCTIONS(X)                                                             \
   X(cuInit, cuInit, (unsigned))                                                               \
   X(cuDriverGetVersion, cuDriverGetVersion, (int*))                                           \
@@ -162,22 +164,22 @@ struct Copy2D {
   X(cuGraphExecDestroy, cuGraphExecDestroy, (GraphExec))                                      \
   X(cuGraphDestroy, cuGraphDestroy, (Graph))
 
-// Functions that drivers before 515 (CUDA 11.7) lack: null there.
+// Functions that drivers before 515 (CUDA 11.7) lack: their pointers are then null.
 #define ISTHMUS_CUDA_LATER_FUNCTIONS(X)                                                      \
   X(cuStreamWaitValue32, cuStreamWaitValue32_v2, (Stream, Address, std::uint32_t, unsigned)) \
   X(cuStreamWriteValue32, cuStreamWriteValue32_v2, (Stream, Address, std::uint32_t, unsigned))
 
-/// The functions, bound to one library and initialised.
+/// Pointers to the functions of one library, after cuInit.
 struct Api {
 #define ISTHMUS_DECLARE(name, symbol, parameters) Result(*name) parameters = nullptr;
   ISTHMUS_CUDA_FUNCTIONS(ISTHMUS_DECLARE)
   ISTHMUS_CUDA_LATER_FUNCTIONS(ISTHMUS_DECLARE)
 #undef ISTHMUS_DECLARE
-  std::string library;  ///< as opened
+  std::string library;  ///< the name by which the library was opened
 };
 
-/// The API of `$ISTHMUS_CUDA_DRIVER`, else of libcuda.so.1, after cuInit. Throws BackendError with
-/// the missing part and the remedy.
+/// Opens `$ISTHMUS_CUDA_DRIVER`, else libcuda.so.1, at the first call. Throws BackendError that
+/// says what is missing and what helps.
 const Api& api();
 
 /// Throws BackendError "CALL: NAME (CODE): meaning and remedy", or DeviceLostError if this process

@@ -1,4 +1,4 @@
-# The PTX becomes strings of the library; kernels/cuda/Makefile creates it from its sources.
+# Makes C++ strings of the kernels' PTX, which kernels/cuda/Makefile compiles from CUDA sources.
 set(ISTHMUS_CUDA_KERNELS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/cuda)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ISTHMUS_CUDA_KERNELS}/transfer.ptx
                                        ${ISTHMUS_CUDA_KERNELS}/offload.ptx ${ISTHMUS_CUDA_KERNELS}/exchange.ptx)

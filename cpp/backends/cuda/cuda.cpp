@@ -1,4 +1,4 @@
-// NVIDIA GPUs, through the driver, which is loaded at run time.
+// The backend `cuda`: NVIDIA GPUs through the driver's API, whose library is loaded at run time.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -39,7 +39,7 @@ std::string name_of(cuda::DeviceId device) {
   return name.data();
 }
 
-/// UUID in nvidia-smi's form.
+/// Returns the UUID as nvidia-smi writes it.
 std::string uuid_of(cuda::DeviceId device) {
   cuda::Uuid uuid{};
   cuda::check(api().cuDeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
@@ -55,7 +55,7 @@ std::string uuid_of(cuda::DeviceId device) {
   return text;
 }
 
-/// PCI address in sysfs's form.
+/// Returns the PCI address as sysfs writes it.
 std::string pci_address_of(cuda::DeviceId device) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.0", attribute(device, cuda::pci_domain),
@@ -63,21 +63,21 @@ std::string pci_address_of(cuda::DeviceId device) {
   return text.data();
 }
 
-/// Version of the kernel driver, "" if unknown.
+/// Returns the version of the kernel module, "" if unknown.
 std::string kernel_driver() {
   std::string version;
   std::getline(std::ifstream("/sys/module/nvidia/version") >> std::ws, version);
   return version;
 }
 
-/// Version of CUDA that the driver supports.
+/// Returns the newest version of CUDA that the driver supports.
 std::string cuda_version() {
   int version = 0;
   cuda::check(api().cuDriverGetVersion(&version), "cuDriverGetVersion");
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// An attribute for the record, which some drivers lack.
+/// Returns a device's attribute as text for the record; some drivers lack some attributes.
 std::string number(cuda::DeviceId device, int which) {
   int value = 0;
   const bool known = api().cuDeviceGetAttribute(&value, which, device) == cuda::success;
@@ -92,7 +92,8 @@ std::string yes_or_no(cuda::DeviceId device, int which) {
   return value == "1" ? "yes" : value;
 }
 
-/// The default peer of a device: the next GPU that it accesses directly, else the next.
+/// Returns the default peer of a GPU: the next GPU whose memory it can access directly, else the
+/// next.
 int usual_peer(int index, int count) {
   for (int step = 1; step < count; ++step) {
     const int other = (index + step) % count;
@@ -103,8 +104,7 @@ int usual_peer(int index, int count) {
   return (index + 1) % count;
 }
 
-/// Adds properties from the driver's other libraries: links to other GPUs, and reasons for a low
-/// clock.
+/// Adds properties that NVML and NCCL know: links to other GPUs, reasons for a low clock, versions.
 void describe_further(cuda::DeviceId device, DeviceInfo& info) {
   if (const auto links = cuda::nvlink_of(pci_address_of(device), api().library)) {
     info.properties.emplace_back("nvlink_links", std::to_string(links->links));
@@ -179,7 +179,7 @@ DeviceInfo describe(int index, int count) {
   return info;
 }
 
-/// An index below `count` in decimal digits, or -1.
+/// Returns the index that the text's decimal digits give, if it is below `count`, else -1.
 int index_of(const std::string& text, int count) {
   int index = -1;
   const char* end = text.data() + text.size();
@@ -187,7 +187,7 @@ int index_of(const std::string& text, int count) {
   return error == std::errc{} && rest == end && index < count ? std::max(index, -1) : -1;
 }
 
-/// Lets a device access another's memory directly, without the host, if it can.
+/// Lets one GPU access the other's memory without the host, if the hardware can.
 void enable_access(const cuda::Session& from, const cuda::Session& to) {
   if (can_reach(from.device(), to.device())) {
     from.make_current();
@@ -219,7 +219,8 @@ class CudaDevice final : public Device {
   }
 
  private:
-  /// Opens the peer at first use: its context costs memory and time on that GPU.
+  /// Opens the peer GPU at the first operation that needs it: its context takes memory and time
+  /// there.
   void open_peer() {
     if (!peer_ && peer_index_ >= 0) {
       auto peer = std::make_unique<cuda::Session>(device_at(peer_index_));

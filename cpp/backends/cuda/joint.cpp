@@ -10,7 +10,8 @@
 namespace isthmus::cuda {
 namespace {
 
-/// A way between GPUs: its operations on a GPU (none if unavailable), and its implementation.
+/// A channel between GPUs: `operations` describes its operations on a GPU, none if the channel is
+/// not available; `make` creates one.
 struct Channel {
   const char* name;
   std::vector<OperationInfo> (*operations)(DeviceId device);

@@ -1,4 +1,4 @@
-// Joint operations of GPUs with those of other ranks: one entry for each channel.
+// Operations that GPUs of several ranks execute together, over each channel between GPUs.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace isthmus::cuda {
 
-/// Joint operations over every channel that this GPU has.
+/// Describes the joint operations over every channel that this GPU has.
 std::vector<OperationInfo> joint_operations(DeviceId device);
 
-/// The operation over the channel that axis `channel` names; null for the channel through the host,
-/// which any device has.
+/// Creates the operation over the channel that axis `channel` names. Returns null for the channel
+/// through the host, which `Device::join` makes for any device.
 std::unique_ptr<JointOperation> make_joint(Session& session, const OperationSpec& spec,
                                            Communicator& communicator);
 
-/// Creates the buffers for the channel through the host.
+/// Creates a device buffer and a staging buffer for the channel through the host.
 std::unique_ptr<Staging> make_staging(const Session& session, const std::string& memory,
                                       std::size_t bytes);
 

@@ -1,5 +1,4 @@
-// Operations of the device's processors: launches, and accesses to device memory and mapped host
-// memory.
+// Operations by kernels: launches, and kernels that access device memory or mapped host memory.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,7 +9,7 @@
 namespace isthmus::cuda {
 namespace {
 
-/// Memory that kernels access: kind `device`, or host memory of kind `mapped`.
+/// A buffer that kernels access, in device memory or in host memory of kind `mapped`.
 class KernelMemory {
  public:
   KernelMemory(const Session& session, const std::string& kind, std::size_t bytes) {
@@ -43,7 +42,7 @@ std::array<void*, count> pointers_to(std::array<std::uint64_t, count>& values) {
   return pointers;
 }
 
-/// A kernel timed by the host and, between two events, by the device.
+/// A kernel whose runs the host's clock times, and two events on the device's clock.
 template <std::size_t arguments>
 class KernelOperation : public Operation {
  public:
@@ -83,7 +82,7 @@ class KernelOperation : public Operation {
   std::uint64_t repetitions_ = 0;
 };
 
-/// An empty kernel of one block.
+/// Launches an empty kernel of one block.
 class Launch final : public Operation {
  public:
   explicit Launch(Session& session)
@@ -103,7 +102,7 @@ class Launch final : public Operation {
   Stream stream_;
 };
 
-/// The same kernel as the only node of a graph.
+/// Launches a graph whose only node is the empty kernel.
 class GraphLaunch final : public Operation {
  public:
   explicit GraphLaunch(Session& session) : stream_(session.stream()) {
@@ -132,10 +131,10 @@ class GraphLaunch final : public Operation {
   Owned<GraphExec> graph_;
 };
 
-/// Number of sweeps over a buffer in one launch.
+/// Returns how often one launch sweeps over the buffer.
 std::uint64_t sweeps_of(const OperationSpec& spec) { return spec.count("iterations"); }
 
-/// A kernel that reads all of a buffer and returns its keyed sum, over all sweeps.
+/// A kernel that reads all of a buffer in each sweep and returns the sum of words, times a key.
 class KernelRead final : public KernelOperation<5> {
  public:
   KernelRead(Session& session, const OperationSpec& spec)
@@ -174,7 +173,7 @@ class KernelRead final : public KernelOperation<5> {
   KernelSum sum_;
 };
 
-/// A kernel that writes a whole buffer, with a new pattern in each launch.
+/// A kernel that writes all of a buffer, with a new pattern in each launch.
 class KernelWrite final : public KernelOperation<4> {
  public:
   KernelWrite(Session& session, const OperationSpec& spec)
@@ -208,7 +207,7 @@ class KernelWrite final : public KernelOperation<4> {
   KernelMemory data_;
 };
 
-/// A kernel that copies one buffer to another, sweep after sweep. `counted`: how often a buffer's
+/// A kernel that copies one buffer to another in each sweep. `counted` is how often the buffer's
 /// bytes count as moved in one sweep.
 class KernelCopy final : public KernelOperation<4> {
  public:
@@ -237,9 +236,9 @@ class KernelCopy final : public KernelOperation<4> {
   std::vector<Movement> movements_;
 };
 
-/// Dependent loads along a ring through the whole buffer; each load is a repetition. Every batch
-/// continues at the end of the previous batch, so that no cache holds the next lines. The device
-/// times the loads without the launch.
+/// Loads along a ring through the whole buffer, where each load gives the next address. One load is
+/// a repetition. A batch begins where the last one ended, so that no cache has the next lines. The
+/// device times the loads without the launch.
 class PointerChase final : public Operation {
  public:
   PointerChase(Session& session, const OperationSpec& spec)
@@ -257,9 +256,9 @@ class PointerChase final : public Operation {
     synchronise(stream_);
   }
 
-  /// It measures latency: loaded bytes are not a bandwidth.
+  /// Returns 0: the operation measures latency, so its bytes are not a bandwidth.
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
-  /// Enough for milliseconds, so that a launch of microseconds is negligible.
+  /// Returns loads for several milliseconds, beside which a launch of microseconds is negligible.
   [[nodiscard]] std::uint64_t least_batch() const override { return 4096; }
 
   void run(std::size_t /*part*/, std::uint64_t repetitions) override {
@@ -277,7 +276,7 @@ class PointerChase final : public Operation {
   void arm_fully(std::size_t part, std::uint64_t seed) override { arm(part, seed); }
   bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
   void arm(std::size_t /*part*/, std::uint64_t /*stamp*/) override { walk() = {}; }
-  /// Whether the walk ended at the right line for its number of steps.
+  /// Returns whether the walk ended at the line that its number of steps leads to.
   bool arrived(std::size_t /*part*/, std::uint64_t /*stamp*/) override {
     std::uint64_t line = (from_ - ring_.address()) / line_bytes;
     for (std::uint64_t i = 0; i < loads_; ++i) {
@@ -291,7 +290,7 @@ class PointerChase final : public Operation {
     Address at;
     std::uint64_t nanoseconds;
   };
-  static constexpr std::uint64_t line_bytes = 128;  // as in kernels/cuda/transfer.cu
+  static constexpr std::uint64_t line_bytes = 128;  // the same as in kernels/cuda/transfer.cu
   static constexpr std::uint64_t multiplier = 0x5DEECE66D;
   static constexpr std::uint64_t increment = 0xB504F333;
 
@@ -331,7 +330,7 @@ std::unique_ptr<Operation> make_kernel_bandwidth(const Opened& opened, const Ope
 }
 
 std::unique_ptr<Operation> make_copy_sm_write(const Opened& opened, const OperationSpec& spec) {
-  // Replaces a copy engine.
+  // The kernel does what a copy engine would do.
   return std::make_unique<KernelCopy>(opened.session, spec, spec.memory, "device", 1);
 }
 

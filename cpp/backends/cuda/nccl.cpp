@@ -53,7 +53,7 @@ std::string missing() {
 std::string version() {
   int code = 0;
   check(api().ncclGetVersion(&code), "ncclGetVersion");
-  // 2709 is version 2.7.9; since 2.9 there are two digits each: 22105 is 2.21.5.
+  // Up to 2.8 a code like 2709 means 2.7.9; since 2.9 it has two digits each: 22105 is 2.21.5.
   const int digits = code < 10000 ? 10 : 100;
   const int major = code / (digits * 100);
   return std::to_string(major) + "." + std::to_string(code / 100 % digits) + "." +

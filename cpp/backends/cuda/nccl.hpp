@@ -1,6 +1,7 @@
-// The part of NCCL that Isthmus uses, loaded at run time: neither build nor start needs NCCL.
+// The part of NCCL that Isthmus uses; it loads NCCL at run time, so that neither build nor start
+// needs it.
 //
-// Types and values follow the stable ABI of libnccl.so.2; a test compares them with nccl.h if it is
+// Types and values follow the stable ABI of libnccl.so.2. A test compares them with nccl.h if it is
 // installed.
 #pragma once
 
@@ -17,7 +18,8 @@ using Status = int;
 struct CommTag;
 using Comm = CommTag*;
 
-/// Data by which ranks find one another; passed by value.
+/// Data that rank 0 creates and sends to all ranks, so that their communicators connect; passed by
+/// value.
 struct UniqueId {
   std::array<char, 128> bytes;
 };
@@ -26,7 +28,7 @@ inline constexpr Status ok = 0;
 inline constexpr Status in_progress = 7;
 inline constexpr int type_byte = 1;
 
-// name, result, parameters
+// Each line: the name, the type of the result, the parameters.
 #define ISTHMUS_NCCL_FUNCTIONS(X)                                         \
   X(ncclGetVersion, Status, (int*))                                       \
   X(ncclGetErrorString, const char*, (Status))                            \
@@ -39,24 +41,24 @@ inline constexpr int type_byte = 1;
   X(ncclSend, Status, (const void*, std::size_t, int, int, Comm, Stream)) \
   X(ncclRecv, Status, (void*, std::size_t, int, int, Comm, Stream))
 
-/// The functions, bound to one library.
+/// Pointers to the functions of one library.
 struct Api {
 #define ISTHMUS_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   ISTHMUS_NCCL_FUNCTIONS(ISTHMUS_DECLARE)
 #undef ISTHMUS_DECLARE
-  std::string library;  ///< as opened
+  std::string library;  ///< the name by which the library was opened
 };
 
-/// The API of `$ISTHMUS_NCCL`, else of libnccl.so.2. Throws BackendError with the missing part and
-/// the remedy.
+/// Opens `$ISTHMUS_NCCL`, else libnccl.so.2, at the first call. Throws BackendError that says what
+/// is missing and what helps.
 const Api& api();
 
-/// Why NCCL is missing here, with the remedy; "" if it is present.
+/// Returns why NCCL cannot be used and what helps; "" if it can.
 std::string missing();
-/// Version of the loaded library, e.g. "2.21.5".
+/// Returns the version of the loaded library, e.g. "2.21.5".
 std::string version();
 
-/// Throws BackendError "CALL: NCCL's message (CODE)".
+/// Throws BackendError "CALL: NCCL's message (CODE)" unless the status is success.
 void check(Status status, const char* call);
 
 }  // namespace isthmus::cuda::nccl

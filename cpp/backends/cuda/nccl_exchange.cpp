@@ -16,19 +16,19 @@ namespace {
 
 using Time = std::chrono::steady_clock;
 
-/// Limits of a batch of exchanges, of which at most two are queued: if a neighbour has died, an
-/// unlimited queue would hold the caller in a launch forever.
+/// Limits of a batch of exchanges. At most two batches are queued: after a neighbour's death a full
+/// queue would block the next launch forever.
 constexpr std::uint64_t most_batch_steps = 128;
 constexpr std::uint64_t batch_bytes = std::uint64_t{16} << 20U;
-/// Longer than any batch, even over a slow network.
+/// How long a batch may take: longer than any batch over a slow network.
 constexpr std::chrono::seconds patience{30};
-/// Number of polls of the batch between two looks at the clock and at NCCL's errors.
+/// Number of polls of a batch between two checks of the time and of NCCL's errors.
 constexpr unsigned looks = 4096;
 
-/// A communicator of NCCL.
+/// This rank's communicator of NCCL.
 ///
-/// It is never destroyed: ncclCommDestroy may wait for the other ranks at any time, and the process
-/// ends soon. A failed communicator is aborted, which does not wait.
+/// It is never destroyed: ncclCommDestroy may wait for other ranks, and the process ends soon. A
+/// communicator that fails is aborted, which waits for no rank.
 class Group {
  public:
   Group(const nccl::UniqueId& id, unsigned rank, unsigned ranks) {
@@ -42,13 +42,13 @@ class Group {
 
   [[nodiscard]] nccl::Comm comm() const { return comm_; }
   [[nodiscard]] bool works() const { return comm_ != nullptr; }
-  /// Aborts its queued work on this rank; the other ranks see an error or time out.
+  /// Ends this rank's queued work. Other ranks see an error, or their `patience` ends.
   void abort() {
     if (nccl::Comm comm = std::exchange(comm_, nullptr); comm != nullptr) {
       nccl::api().ncclCommAbort(comm);
     }
   }
-  /// Throws errors that occurred in the background, at a neighbour or on the way.
+  /// Throws errors that NCCL's threads found, at a neighbour or in the network.
   void check_background() const {
     nccl::Status status = nccl::ok;
     nccl::check(nccl::api().ncclCommGetAsyncError(comm_, &status), "ncclCommGetAsyncError");
@@ -61,7 +61,8 @@ class Group {
   nccl::Comm comm_ = nullptr;
 };
 
-/// Collective: checks that all GPUs differ, because NCCL's own error is hard to understand.
+/// Throws on all ranks if two of them use the same GPU, because NCCL's message is hard to
+/// understand. Collective.
 void check_distinct(DeviceId device, Communicator& communicator) {
   Uuid mine{};
   throw_on_all(communicator, trouble_of(communicator, [&] {
@@ -80,8 +81,8 @@ void check_distinct(DeviceId device, Communicator& communicator) {
   }
 }
 
-/// Collective: this rank's group, which is created again on all ranks if any rank has no working
-/// group. It is kept, because creation takes a second.
+/// Returns this rank's communicator, which is kept because its creation takes a second. If any rank
+/// has none that works, all ranks create a new one. Collective.
 std::shared_ptr<Group> group_of(Session& session, Communicator& communicator) {
   const unsigned rank = communicator.rank();
   const unsigned ranks = communicator.size();
@@ -98,7 +99,7 @@ std::shared_ptr<Group> group_of(Session& session, Communicator& communicator) {
     kept->abort();
   }
   nccl::UniqueId id{};
-  // Throw before any rank waits for the others inside NCCL.
+  // Errors are thrown on all ranks before any rank waits for another inside NCCL.
   throw_on_all(communicator, trouble_of(communicator, [&] {
                  session.make_current();
                  if (const nccl::Api& library = nccl::api(); rank == 0) {
@@ -113,7 +114,8 @@ std::shared_ptr<Group> group_of(Session& session, Communicator& communicator) {
   return kept;
 }
 
-/// Each rank exchanges one message with each of its neighbours simultaneously.
+/// An exchange over NCCL: in each repetition a rank sends a message to each neighbour and receives
+/// one from each.
 class NcclExchange final : public JointOperation {
  public:
   NcclExchange(Session& session, const OperationSpec& spec, Communicator& communicator)
@@ -144,7 +146,7 @@ class NcclExchange final : public JointOperation {
   [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
   [[nodiscard]] std::uint64_t armed_repetitions() const override { return buffers_.size(); }
 
-  /// A rank that fails aborts its group, so that the others notice.
+  /// Runs the exchange. A rank that fails aborts its communicator, so that other ranks notice.
   void run(std::uint64_t repetitions) override {
     session_->make_current();
     if (!group_->works()) {
@@ -177,13 +179,13 @@ class NcclExchange final : public JointOperation {
       }
       check(api().cuEventRecord(end, session_->stream()), "cuEventRecord");
     }
-    if (batches > 0) {  // the last batch of a stream is behind all others
+    if (batches > 0) {  // the last batch ends after all others
       wait_for(batch_ends_.at((batches - 1) % batch_ends_.size()).get());
     }
   }
 
-  /// Queues one step. Messages between two ranks match in the order of the calls, and both lanes of
-  /// a pair connect the same ranks: a send in a lane must match the receive of that lane.
+  /// Queues one step. NCCL matches messages between two ranks by the order of calls. In a pair both
+  /// lanes have the same partner: a send in a lane must match the partner's receive of that lane.
   void queue_step(const BufferSet& buffers) {
     const nccl::Api& library = nccl::api();
     nccl::check(library.ncclGroupStart(), "ncclGroupStart");
@@ -201,7 +203,7 @@ class NcclExchange final : public JointOperation {
                                   session_->stream());
       }
     }
-    const nccl::Status ended = library.ncclGroupEnd();  // also for an empty group
+    const nccl::Status ended = library.ncclGroupEnd();  // also if no call of the group succeeded
     nccl::check(status, call);
     nccl::check(ended, "ncclGroupEnd");
   }

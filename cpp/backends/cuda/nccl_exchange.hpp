@@ -1,4 +1,4 @@
-// The ring over NCCL, with grouped sends and receives as in ordinary programs.
+// Exchanges over NCCL, with grouped sends and receives as in ordinary programs.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace isthmus::cuda {
 
 inline constexpr const char* nccl_channel = "nccl";
 
-/// `exchange` over channel `nccl`; empty without the library.
+/// Describes `exchange` over channel `nccl`; empty if NCCL cannot be used.
 std::vector<OperationInfo> nccl_operations(DeviceId device);
 std::unique_ptr<JointOperation> make_nccl_exchange(Session& session, const OperationSpec& spec,
                                                    Communicator& communicator);

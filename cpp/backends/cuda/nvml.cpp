@@ -10,22 +10,22 @@
 namespace isthmus::cuda {
 namespace {
 
-// NVML of libnvidia-ml.so.1, which comes with the driver; types and values are those of nvml.h.
+// Declarations of NVML, as in nvml.h: libnvidia-ml.so.1 comes with the driver.
 struct DeviceTag;
 using Device = DeviceTag*;
 using Status = int;
 
 constexpr Status ok = 0;
 constexpr int active = 1;
-/// More links than any GPU has; 18 since Hopper.
+/// Number of links that are asked for, more than any GPU has (18 since Hopper).
 constexpr unsigned most_links = 64;
-/// Fields: megabytes per second in each direction, of the link in the scope and common to all
-/// active links.
+/// Field numbers of a link's speed in MB/s in each direction: of the link that the scope names, and
+/// common to all active links.
 constexpr unsigned field_link_speed = 164;
 constexpr unsigned field_common_speed = 90;
 constexpr double megabyte = 1e6;
 
-/// nvmlFieldValue_t; speeds are 32-bit unsigned numbers of the union at its end.
+/// nvmlFieldValue_t; a speed is a 32-bit unsigned number in the union at the end.
 struct FieldValue {
   unsigned field;
   unsigned scope;
@@ -63,7 +63,7 @@ class Library {
     bind(link_state, "nvmlDeviceGetNvLinkState");
     bind(values, "nvmlDeviceGetFieldValues");
     bind(reasons, "nvmlDeviceGetCurrentClocksEventReasons");
-    if (reasons == nullptr) {  // its name before CUDA 12.2
+    if (reasons == nullptr) {  // the function's name before CUDA 12.2
       bind(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
     }
     bind(replays, "nvmlDeviceGetPcieReplayCounter");
@@ -86,8 +86,8 @@ class Library {
   Status (*device_at)(const char*, Device*) = nullptr;
   Status (*link_state)(Device, unsigned, int*) = nullptr;
   Status (*values)(Device, int, FieldValue*) = nullptr;
-  Status (*reasons)(Device, unsigned long long*) = nullptr;  ///< missing in some drivers
-  Status (*replays)(Device, unsigned*) = nullptr;            ///< missing in some drivers
+  Status (*reasons)(Device, unsigned long long*) = nullptr;  ///< null: some drivers lack it
+  Status (*replays)(Device, unsigned*) = nullptr;            ///< null: some drivers lack it
 };
 
 const Library& library_beside(const std::string& driver) {
@@ -95,7 +95,7 @@ const Library& library_beside(const std::string& driver) {
   return library;
 }
 
-/// nvmlClocksEventReason..., without harmless reasons: idle, and clocks that a user set.
+/// nvmlClocksEventReason...: reasons for a low clock, without idleness and clocks that a user set.
 constexpr std::array<std::pair<unsigned long long, const char*>, 5> slowdowns = {{
     {0x4, "power cap"},
     {0x8, "hardware slowdown"},
@@ -119,10 +119,10 @@ std::optional<Nvlink> nvlink_of(const std::string& pci_address, const std::strin
       continue;
     }
     std::optional<double> speed = library.speed(device, field_link_speed, link);
-    if (!speed) {  // older drivers have only the common speed
+    if (!speed) {  // older drivers know only the common speed
       speed = library.speed(device, field_common_speed, 0);
     }
-    if (!speed) {  // a limit without all links would be too low
+    if (!speed) {  // without this link the sum would be too low a limit
       return std::nullopt;
     }
     ++found.links;

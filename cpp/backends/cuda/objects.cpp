@@ -13,7 +13,8 @@
 namespace isthmus::cuda {
 namespace {
 
-/// Makes a device's context this thread's during its lifetime: memory of two devices may be in use.
+/// Makes a device's context the current one of this thread, and restores the previous one at the
+/// end: an operation may use two devices.
 class Current {
  public:
   explicit Current(const Session& session) {
@@ -27,7 +28,8 @@ class Current {
   Current& operator=(const Current&) = delete;
 };
 
-/// The words of consecutive pages as a strided copy: rows of 8 bytes, a page apart on the device.
+/// Returns a strided copy of one word per page: rows of 8 bytes, which lie a page apart on the
+/// device.
 Copy2D rows(std::size_t count) {
   Copy2D copy{};
   copy.width_bytes = sizeof(std::uint64_t);
@@ -49,14 +51,15 @@ void on_host(End& end, Pointer words) {
   end.pitch = sizeof(std::uint64_t);
 }
 
-/// Waits for the data: a blocking copy to the device may return after it has read its source.
+/// Waits until copied data have arrived: a blocking copy to the device may return once its source
+/// is read.
 void settle() { check(api().cuStreamSynchronize(nullptr), "cuStreamSynchronize"); }
 
 #if defined(__x86_64__)
 constexpr std::size_t vector_bytes = sizeof(__m128i);
 
-/// Reads uncached memory, 16 bytes per load. The memory begins and ends at a page, so that a whole
-/// vector around a byte can be read.
+/// Copies from memory without a cache by loads of 16 bytes. The memory consists of whole pages, so
+/// that a 16-byte load around any of its bytes is possible.
 __attribute__((target("sse4.1"))) void read_uncached(std::byte* from, std::span<std::byte> to) {
   _mm_mfence();
   for (std::size_t done = 0; done < to.size();) {
@@ -72,7 +75,7 @@ __attribute__((target("sse4.1"))) void read_uncached(std::byte* from, std::span<
 }
 #endif
 
-/// Host memory that is written through combining buffers and read without a cache.
+/// Host memory that the processor writes through combining buffers and reads without a cache.
 class WriteCombined final : public Memory {
  public:
   WriteCombined(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
@@ -161,7 +164,7 @@ Owned<Event> Session::make_event(unsigned flags) {
 Owned<Module> load_module(const char* ptx) {
   std::array<char, 2048> log{};
   std::array<int, 2> options = {jit_error_log, jit_error_log_bytes};
-  // The driver expects small numbers in place of pointers.
+  // cuModuleLoadDataEx takes small numbers in place of pointers.
   const std::uintptr_t size = log.size();
   std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(size)};  // NOLINT
   Module module = nullptr;
@@ -193,7 +196,7 @@ DeviceMemory::DeviceMemory(const Session& session, std::size_t bytes)
 }
 
 DeviceMemory::~DeviceMemory() {
-  // Results are not checked: if the device is lost all calls fail, and a destructor must not throw.
+  // Results are ignored: if the device is lost all calls fail, and a destructor must not throw.
   const bool pushed = api().cuCtxPushCurrent(session_->context()) == success;
   api().cuMemFree(address_);
   if (Context before = nullptr; pushed) {

@@ -1,4 +1,5 @@
-// CUDA objects that release themselves, and the memory at both ends of a transfer.
+// CUDA objects that release themselves, and the memory at the host's and the device's end of a
+// transfer.
 #pragma once
 
 #include <map>
@@ -24,12 +25,12 @@ struct Release {
 template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release>;
 
-/// A module of this PTX, compiled by the driver. Throws BackendError with the driver's log.
+/// Has the driver compile this PTX. Throws BackendError with the driver's log.
 Owned<Module> load_module(const char* ptx);
 
 int attribute(DeviceId device, int which);
 
-/// One device in its primary context, which the runtime API of a user's program also uses.
+/// One device in its primary context, which programs that use CUDA's runtime API share.
 class Session {
  public:
   explicit Session(DeviceId device);
@@ -37,30 +38,31 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Makes this the device of this thread's calls.
+  /// Makes this device the one that this thread's next calls use.
   void make_current() const;
   [[nodiscard]] DeviceId device() const { return device_; }
   [[nodiscard]] Context context() const { return context_; }
-  /// The stream of all queued work; it does not wait for the stream of blocking copies.
+  /// Returns the stream of all queued work; it does not wait for blocking copies.
   [[nodiscard]] Stream stream() const { return stream_.get(); }
   [[nodiscard]] static Owned<Stream> make_stream();
   [[nodiscard]] static Owned<Event> make_event(unsigned flags);
-  /// Our kernel, which the driver compiles at first use: from the transfers' PTX, or from other
-  /// PTX.
+  /// Returns a kernel, which the driver compiles at first use: from the transfers' PTX, or from
+  /// `ptx`.
   [[nodiscard]] Function kernel(const char* name);
   [[nodiscard]] Function kernel(const char* name, const char* ptx);
-  /// Objects that operations keep for later operations while the device is open, by name.
+  /// Returns the place for an object of this name, which operations leave to later operations while
+  /// the device is open.
   [[nodiscard]] std::shared_ptr<void>& kept(const std::string& name) { return kept_[name]; }
 
  private:
   DeviceId device_;
   Context context_ = nullptr;
   Owned<Stream> stream_;
-  std::map<const char*, Owned<Module>> modules_;  // by their PTX
+  std::map<const char*, Owned<Module>> modules_;  // the key is the PTX
   std::map<std::string, std::shared_ptr<void>> kept_;
 };
 
-/// Memory of a device; put and get return when done.
+/// Memory on a device; `put` and `get` return when the data have arrived.
 class DeviceMemory final : public Memory {
  public:
   DeviceMemory(const Session& session, std::size_t bytes);
@@ -78,11 +80,10 @@ class DeviceMemory final : public Memory {
   std::size_t bytes_;
   Address address_ = 0;
 };
-
-/// Host memory of any kind: a HostBuffer's, or `registered` (page-aligned memory that the driver
-/// locks later), `pinned` (locked memory of the driver), `write_combined` (pinned, not cached),
-/// `mapped` (pinned, and in the device's address space), `managed` (migrates between host and
-/// device).
+/// The host's end of a transfer, in a kind of memory of HostBuffer, or of CUDA: `registered` (pages
+/// that the driver locks later), `pinned` (the driver's locked memory), `write_combined` (pinned,
+/// not cached), `mapped` (pinned, and in the device's address space), `managed` (migrates between
+/// host and device).
 class HostEnd {
  public:
   HostEnd(const std::string& kind, std::size_t bytes);
@@ -90,12 +91,12 @@ class HostEnd {
   HostEnd(const HostEnd&) = delete;
   HostEnd& operator=(const HostEnd&) = delete;
 
-  /// The kinds that a device supports, the default first.
+  /// Returns the kinds of memory that a device supports; the first is the default.
   static std::vector<std::string> kinds(DeviceId device);
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] Memory& memory() const { return *memory_; }
-  /// The address of memory of kind `mapped` for kernels.
+  /// Returns the address at which kernels access memory of kind `mapped`.
   [[nodiscard]] Address device_address() const;
   /// Copies the whole of a device's memory, to the device or from it, and blocks. These are the
   /// calls of a program that makes a single transfer.
@@ -106,13 +107,13 @@ class HostEnd {
   std::unique_ptr<Memory> memory_;
   std::byte* data_ = nullptr;
   Result (*release_)(std::byte*) = nullptr;
-  /// Whether a blocking copy from here returns after the data have arrived, not only after they
-  /// have been read.
+  /// Whether a blocking copy from this memory returns after the data have arrived, not only after
+  /// they have been read.
   bool locked_ = true;
 };
 
-/// Waits in its destructor for all work of a stream: a pending copy, after a later copy was
-/// refused, must not outlive its memory. Declare it after all members that the copies use.
+/// Waits in its destructor for all work of a stream. If a later copy is refused, earlier copies
+/// must not outlive their memory: declare it after all members that the copies use.
 class StreamEnd {
  public:
   explicit StreamEnd(Stream stream) : stream_(stream) {}

@@ -12,13 +12,13 @@ namespace {
 constexpr unsigned add_threads = 256;
 constexpr const char* registered = "registered";
 
-/// Memory that kernels access in place: there is no transfer.
+/// Returns whether kernels access this kind of memory directly, so that nothing is transferred.
 bool kernels_access(const std::string& kind) { return kind == "mapped" || kind == "managed"; }
 
-/// The host's ends of three vectors, and the device's.
+/// The three vectors at the host's and at the device's end.
 class Vectors3 {
  public:
-  /// Executes `allocate`, `populate` and, if memory is locked later, `map`.
+  /// Executes `allocate` and `populate`, and `map` if the driver locks memory later.
   Vectors3(const Session& session, const Offload& offload, Phases& phases, std::uint64_t seed)
       : stream_(session.stream()), bytes_(offload.bytes()) {
     const std::string& kind = offload.memory();
@@ -55,7 +55,7 @@ class Vectors3 {
     }
   }
   ~Vectors3() {
-    api().cuStreamSynchronize(stream_);  // pending copies use this memory
+    api().cuStreamSynchronize(stream_);  // copies that still run use this memory
     for (void* vector : locked_) {
       api().cuMemHostUnregister(vector);
     }
@@ -83,7 +83,7 @@ class Vectors3 {
   std::vector<void*> locked_;
 };
 
-/// Reads a byte of each page; `volatile` keeps the reads.
+/// Reads a byte of each page, so that managed pages migrate; `volatile` keeps the reads.
 void touch_pages(const Element* data, std::size_t bytes) {
   const auto* const at = reinterpret_cast<const volatile char*>(data);
   for (std::size_t offset = 0; offset < bytes; offset += page_bytes) {

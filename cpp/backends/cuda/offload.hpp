@@ -1,4 +1,4 @@
-// The vector addition in CUDA, phase by phase.
+// The vector addition on a GPU through CUDA's driver API, phase by phase.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 namespace isthmus::cuda {
 
 std::vector<OperationInfo> offloads(DeviceId device);
-/// `choose` starts the driver and finds the device; it is the first timed step.
+/// Creates the offload. `choose` starts the driver and finds the device, in the first timed phase.
 std::unique_ptr<Offload> make_offload(const OperationSpec& spec, std::function<DeviceId()> choose);
 
 }  // namespace isthmus::cuda

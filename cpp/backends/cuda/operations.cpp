@@ -9,7 +9,7 @@
 namespace isthmus::cuda {
 namespace {
 
-/// The published example makes 1024 sweeps, which take seconds for large buffers.
+/// Default number of sweeps: the 1024 of AMD's published example take seconds for large buffers.
 constexpr unsigned usual_sweeps = 16;
 
 struct Named {
@@ -97,7 +97,8 @@ std::unique_ptr<Operation> make_operation(const Opened& opened, const OperationS
 }
 
 unsigned blocks_for(DeviceId device, std::size_t bytes) {
-  constexpr std::size_t block_bytes = std::size_t{block_threads} * 16;  // one access of each thread
+  // One access of 16 bytes by each thread.
+  constexpr std::size_t block_bytes = std::size_t{block_threads} * 16;
   const auto most = static_cast<std::size_t>(attribute(device, multiprocessors)) * 8;
   return static_cast<unsigned>(std::clamp<std::size_t>(bytes / block_bytes, 1, most));
 }

@@ -1,4 +1,4 @@
-// Operations of the CUDA backend; one maker for each operation of its table.
+// The operations of the CUDA backend, and the functions that create them.
 #pragma once
 
 #include <memory>
@@ -9,21 +9,21 @@
 
 namespace isthmus::cuda {
 
-/// The opened GPU, and the other GPU of its peer copies, if there is one.
+/// The GPU that was opened, and the other GPU for copies between two, if there is one.
 struct Opened {
   Session& session;
   const Session* peer;
 };
 
-/// The operations of a device; those between two GPUs only if there is another GPU.
+/// Describes the operations of a device; copies between GPUs only if `has_peer`.
 std::vector<OperationInfo> operations(DeviceId device, bool has_peer);
 
-/// Throws UsageError for an operation that is not in the table.
+/// Creates an operation; throws UsageError if none has the name.
 std::unique_ptr<Operation> make_operation(const Opened& opened, const OperationSpec& spec);
 
 using Maker = std::unique_ptr<Operation>(const Opened& opened, const OperationSpec& spec);
 
-// transfers.cpp: operations of the copy engines.
+// Defined in transfers.cpp: operations by copy engines.
 Maker make_write;
 Maker make_read;
 Maker make_read_and_write;
@@ -32,7 +32,7 @@ Maker make_stream;
 Maker make_peer_write;
 Maker make_peer_read;
 
-// kernels.cpp: operations of the device's processors.
+// Defined in kernels.cpp: operations by kernels.
 Maker make_launch;
 Maker make_graph_launch;
 Maker make_kernel_read;
@@ -42,10 +42,10 @@ Maker make_copy_sm_write;
 Maker make_copy_sm_read;
 Maker make_pointer_chase;
 
-inline constexpr unsigned block_threads = 256;  // as in kernels/cuda/transfer.cu
+inline constexpr unsigned block_threads = 256;  // the same as in kernels/cuda/transfer.cu
 
-/// Number of thread blocks for a kernel: enough to keep the device busy, without more threads than
-/// a small buffer needs.
+/// Returns the number of thread blocks of a kernel: enough to occupy the device, but no more than
+/// the buffer's 16-byte accesses need.
 unsigned blocks_for(DeviceId device, std::size_t bytes);
 void launch(Function kernel, unsigned blocks, Stream stream, void** arguments,
             unsigned threads = block_threads);

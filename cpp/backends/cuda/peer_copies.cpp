@@ -11,16 +11,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Steps between two checks of the GPU's progress; at most twice this many are queued, because a
-/// full stream blocks the check. Fewer for large messages, so that a batch takes less than the
-/// patience.
+/// Returns the steps between two checks of the GPU's progress. Twice as many are queued at most,
+/// because a full stream blocks the host. Large messages get fewer, so that a batch takes less than
+/// `patience_s`.
 std::uint64_t batch_for(std::uint64_t bytes) {
   constexpr std::uint64_t batch_bytes = std::uint64_t{1} << 30U;
   constexpr std::uint64_t most_steps = 16;
   return std::clamp<std::uint64_t>(batch_bytes / bytes, 1, most_steps);
 }
 
-/// Each lane proceeds independently, as in the kernels. In each step a rank queues all its sends
+/// Messages by copy engines, on one stream for each lane. In each step a rank queues all sends
 /// before its waits, so that streams which share a hardware queue still proceed.
 class CopyWay final : public PeerWay {
  public:
@@ -48,7 +48,7 @@ class CopyWay final : public PeerWay {
  private:
   struct Lane {
     Owned<Stream> stream;
-    std::array<Owned<Event>, 2> marks;  ///< events at the ends of batches, used alternately
+    std::array<Owned<Event>, 2> marks;  ///< one event at the end of every second batch
   };
 
   void queue(const Steps& steps) {
@@ -113,13 +113,13 @@ class CopyWay final : public PeerWay {
     }
   }
 
-  /// Writes the awaited values in the partners' place, so that the streams end before their memory
-  /// is freed.
+  /// Writes the values that the partners should have written. The streams then end before their
+  /// memory is freed.
   void let_go(std::uint32_t last_tag) {
     set(0);
     const Clock::time_point end = Clock::now() + std::chrono::seconds(patience_s);
     while (!passed(0, 0) || !passed(1, 0)) {
-      // Repeatedly: a late partner may overwrite it with an older tag.
+      // Several times, because a late partner may overwrite the value with an older tag.
       for (const Edge& edge : conversations_.edges) {
         check(api().cuMemcpyHtoD(edge.signals_here, &last_tag, sizeof(last_tag)), "cuMemcpyHtoD");
       }

@@ -15,19 +15,19 @@
 namespace isthmus::cuda {
 namespace {
 
-/// Slots that the messages of a timed loop use alternately.
+/// Slots in which the messages of a timed loop arrive in turn.
 constexpr std::uint32_t timed_slots = 2;
 static_assert(exchange_buffer_sets >= timed_slots &&
               (exchange_buffer_sets & (exchange_buffer_sets - 1)) == 0);
 
-/// Size of the pieces in which memory is exported: neighbouring memory in a piece is exported, too.
+/// CUDA exports memory in pieces of this size: buffers that share a piece are all exported.
 constexpr std::size_t shown_bytes = std::size_t{2} << 20U;
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t to) {
   return (bytes + to - 1) / to * to;
 }
 
-/// A part of a device's memory.
+/// One slot for a message: a part of a buffer on the device.
 class Slot final : public Memory {
  public:
   Slot(DeviceMemory& whole, std::size_t begin, std::size_t bytes)
@@ -52,8 +52,8 @@ class Slot final : public Memory {
   std::size_t bytes_;
 };
 
-/// An exchange in which each sender writes into the receiver's memory. Memory for incoming data has
-/// the same layout on all ranks: for each lane the slots of its messages, then for each lane its
+/// An exchange in which each sender writes to the receiver's memory. The buffer for incoming data
+/// has the same layout on all ranks: the slots of lane 0, the slots of lane 1, then each lane's
 /// signals.
 class PeerExchange final : public JointOperation {
  public:
@@ -88,7 +88,7 @@ class PeerExchange final : public JointOperation {
         .edges = {}, .partners = partners, .bytes = bytes_, .slot_bytes = slot_bytes_};
     for (unsigned lane = 0; lane < lanes; ++lane) {
       const Address there = peers_->of(partners.at(lane));
-      const unsigned other = 1 - lane;  // the lane in which its partner sends
+      const unsigned other = 1 - lane;  // lane of the partner's messages to this rank
       conversations.edges.at(lane) = {.out = out_.address() + slots_at(lane),
                                       .in = in_.address() + slots_at(other),
                                       .there = there + slots_at(lane),
@@ -102,7 +102,7 @@ class PeerExchange final : public JointOperation {
                  }));
   }
 
-  /// Frees exported memory after all ranks have closed it.
+  /// Closes the partners' memory, then waits for all ranks: each may then free its exported memory.
   void disconnect(Communicator& communicator) override {
     way_.reset();
     peers_.reset();
@@ -127,7 +127,7 @@ class PeerExchange final : public JointOperation {
     way_->run(steps);
   }
 
-  /// Every second message of a timed loop arrives in the second slot.
+  /// Returns whether the last messages of both slots have arrived.
   [[nodiscard]] bool arrived(std::uint64_t stamp) override {
     return JointOperation::arrived(stamp) && (steps_ < timed_slots || second_arrived(stamp));
   }
@@ -162,7 +162,7 @@ class PeerExchange final : public JointOperation {
   std::optional<Peers> peers_;
   std::unique_ptr<PeerWay> way_;
   bool copies_ = false;
-  std::uint32_t tag_ = 1;  // signals begin at 0
+  std::uint32_t tag_ = 1;  // starts at 1, because memory for signals contains 0
   std::uint64_t steps_ = 0;
 };
 
@@ -170,7 +170,7 @@ class PeerExchange final : public JointOperation {
 
 std::vector<OperationInfo> peer_operations(DeviceId device) {
   if (attribute(device, can_map_host_memory) == 0) {
-    return {};  // its kernels use it to report a silent partner
+    return {};  // kernels report a silent partner in mapped host memory
   }
   return {{.name = "exchange",
            .parts = {{"exchange", "", "kernel"}},

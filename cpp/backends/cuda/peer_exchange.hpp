@@ -1,4 +1,4 @@
-// Messages between the memories of GPUs of one host, over any connection.
+// Exchanges between GPUs of one host, in which each GPU writes to another's memory.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace isthmus::cuda {
 
 inline constexpr const char* peer_channel = "cuda";
 
-/// `exchange` over channel `cuda`.
+/// Describes `exchange` over channel `cuda`; empty if the device cannot map host memory.
 std::vector<OperationInfo> peer_operations(DeviceId device);
 std::unique_ptr<JointOperation> make_peer_exchange(Session& session, const OperationSpec& spec,
                                                    Communicator& communicator);

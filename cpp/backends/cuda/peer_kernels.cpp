@@ -9,7 +9,7 @@
 namespace isthmus::cuda {
 namespace {
 
-/// As in kernels/cuda/exchange.cu.
+/// Arguments of the kernel, with the layout of `Loop` in kernels/cuda/exchange.cu.
 struct Loop {
   std::uint64_t bytes;
   std::uint64_t slot_bytes;

@@ -9,8 +9,9 @@ constexpr std::uint64_t warp_threads = 32;
 constexpr std::uint64_t most_word_threads = 256;
 constexpr std::uint64_t most_part_threads = 512;
 constexpr std::uint64_t access_bytes = 16;
-constexpr std::uint64_t accesses_in_flight = 4;  ///< for each thread, as in kernels/cuda/device.cuh
-/// Bytes: parts are multiples of this, except the last: the accesses of two warps.
+constexpr std::uint64_t accesses_in_flight = 4;  ///< of each thread, as in kernels/cuda/device.cuh
+/// Bytes of two warps' accesses: a block's part of a message is a multiple of this, except the
+/// last.
 constexpr std::uint64_t part_unit = 4096;
 
 std::uint64_t divided_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }

@@ -1,4 +1,4 @@
-// Ways in which GPUs execute all steps of a loop without the host.
+// The ways in which a GPU executes all steps of an exchange's loop without the host.
 #pragma once
 
 #include <array>
@@ -12,32 +12,33 @@
 
 namespace isthmus::cuda {
 
-/// One of a rank's two conversations (lane 0 or 1): the messages that both partners send to each
-/// other. As in kernels/cuda/exchange.cu, which states its assumptions.
+/// One lane of a rank (0 or 1): the messages that this rank and one partner send each other. The
+/// layout is that of kernels/cuda/exchange.cu, which states its assumptions.
 struct Edge {
-  Address out = 0;            ///< this rank's messages, slot after slot
-  Address in = 0;             ///< destination of the partner's messages
-  Address there = 0;          ///< destination of this rank's messages at the partner
-  Address signals_there = 0;  ///< signals to the partner that messages arrived
-  Address signals_here = 0;   ///< signals to this rank
+  Address out = 0;            ///< this rank's messages: the first slot
+  Address in = 0;             ///< where the partner's messages arrive
+  Address there = 0;          ///< where this rank's messages arrive at the partner
+  Address signals_there = 0;  ///< where this rank signals to the partner that a message arrived
+  Address signals_here = 0;   ///< where the partner signals to this rank
 };
 
 struct Conversations {
   std::array<Edge, lanes> edges;
-  std::array<unsigned, lanes> partners{};  ///< their ranks
-  std::uint64_t bytes = 0;                 ///< of a message
+  std::array<unsigned, lanes> partners{};  ///< ranks of the partners
+  std::uint64_t bytes = 0;                 ///< bytes of a message
   std::uint64_t slot_bytes = 0;
 };
 
-/// A number of steps of all conversations.
+/// The steps of one run, in all lanes.
 struct Steps {
   std::uint64_t count = 0;
-  std::uint32_t first_tag = 0;  ///< tags count steps through all runs, and may wrap
-  std::uint32_t out_slots = 1;  ///< number of slots that messages are sent from; a power of two
-  std::uint32_t in_slots = 2;   ///< number of slots that messages arrive in; a power of two
+  /// Tag of the first step; tags count steps through all runs and may wrap.
+  std::uint32_t first_tag = 0;
+  std::uint32_t out_slots = 1;  ///< slots that messages are sent from in turn; a power of two
+  std::uint32_t in_slots = 2;   ///< slots that messages arrive in in turn; a power of two
 };
 
-/// Seconds of a partner's silence after which the exchange fails.
+/// Seconds after which a rank whose partner sends nothing gives up.
 inline constexpr unsigned patience_s = 20;
 
 class PeerWay {
@@ -47,18 +48,19 @@ class PeerWay {
   PeerWay& operator=(const PeerWay&) = delete;
   virtual ~PeerWay() = default;
 
-  /// Returns when the GPU has executed all steps. Throws BackendError with the partner's name if
-  /// the GPU gave up.
+  /// Returns when the GPU has executed all steps. Throws BackendError that names the partner if the
+  /// GPU gave up.
   virtual void run(const Steps& steps) = 0;
 };
 
-/// One launch, whose threads store to the partners' memory and poll their own.
+/// Creates the way by kernels: the threads of one launch store to the partners' memory and poll
+/// their own.
 std::unique_ptr<PeerWay> make_kernel_way(Session& session, const Conversations& conversations,
                                          const PeerPlan& plan);
-/// Copies on a stream for each lane; the streams write signals and wait for them.
+/// Creates the way by copy engines: streams copy messages, write signals and wait for signals.
 std::unique_ptr<PeerWay> make_copy_way(const Conversations& conversations);
 
-/// Throws BackendError: this partner did not answer.
+/// Throws BackendError: this rank did not answer.
 [[noreturn]] void give_up(unsigned partner);
 
 }  // namespace isthmus::cuda

@@ -31,14 +31,15 @@ Name host_name() {
   return name;
 }
 
-/// Identity of the kernel's boot, which differs between hosts of the same name.
+/// Returns the id of this boot of the kernel, which differs between hosts of the same name.
 Name boot_id() {
   std::string id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
   return shortened(id);
 }
 
-/// Identity of this process: process ids may repeat in other containers of a host.
+/// Returns a number that identifies this process: containers of one host may have equal process
+/// ids.
 std::uint64_t process_id() {
   static const std::uint64_t drawn = [] {
     std::random_device random;
@@ -53,7 +54,7 @@ Uuid uuid(DeviceId device) {
   return id;
 }
 
-/// Another GPU by this process's numbering; nothing if it is hidden.
+/// Returns the device with this UUID in this process's numbering; nothing if it is hidden.
 std::optional<DeviceId> seen_as(const Uuid& wanted) {
   int count = 0;
   check(api().cuDeviceGetCount(&count), "cuDeviceGetCount");
@@ -82,7 +83,7 @@ void allow_access(Context to) {
   }
 }
 
-/// Data that a rank sends to the others.
+/// What a rank tells all other ranks about its GPU and its memory.
 struct Peers::Place {
   Name host;
   Name boot;
@@ -90,7 +91,7 @@ struct Peers::Place {
   Uuid gpu;
   unsigned blocks;
   bool streams_wait;
-  Context context;  ///< valid only in its own process, like the address
+  Context context;  ///< valid only in the process that sent it, as the address is
   Address address;
   IpcHandle handle;
 };
@@ -142,7 +143,7 @@ Peers::Peers(const Session& session, const DeviceMemory& mine, std::span<const u
 Peers::~Peers() { close(); }
 
 void Peers::close() noexcept {
-  // Results are not checked: if the device is lost all calls fail, and a destructor must not throw.
+  // Results are ignored: if the device is lost all calls fail, and a destructor must not throw.
   api().cuCtxSetCurrent(context_);
   for (const Address address : opened_) {
     api().cuIpcCloseMemHandle(address);

@@ -1,4 +1,4 @@
-// Memory of other ranks' GPUs, in this process's address space.
+// Opens the memory of other ranks' GPUs in this process's address space.
 #pragma once
 
 #include <map>
@@ -10,17 +10,17 @@
 
 namespace isthmus::cuda {
 
-/// Whether a device can access another's memory directly.
+/// Returns whether one device can access the other's memory without the host.
 bool can_reach(DeviceId from, DeviceId to);
-/// Lets the current context access another's memory in this process.
+/// Lets the current context access the memory of another context of this process.
 void allow_access(Context to);
 
-/// GPU memory that ranks of one host share: between processes by CUDA's handles, within a process
-/// by its address.
+/// GPU memory that the ranks of one host share: by CUDA's handles between processes, by its address
+/// within one.
 class Peers {
  public:
-  /// Collective. Exports `mine` to all ranks, and opens the memory of the `wanted` ranks. Throws on
-  /// all ranks: UsageError if a GPU is on another host or not directly accessible.
+  /// Exports `mine` to all ranks and opens the memory of the ranks in `wanted`. Collective. Throws
+  /// UsageError on all ranks if a GPU is on another host or cannot be accessed directly.
   Peers(const Session& session, const DeviceMemory& mine, std::span<const unsigned> wanted,
         Communicator& communicator);
   ~Peers();
@@ -28,10 +28,10 @@ class Peers {
   Peers& operator=(const Peers&) = delete;
 
   [[nodiscard]] Address of(unsigned rank) const { return addresses_.at(rank); }
-  /// Thread blocks that each rank can run at the same time, even if ranks share its GPU: equal on
-  /// all ranks.
+  /// Returns how many thread blocks each rank can run at once, even if several ranks use one GPU;
+  /// the number is equal on all ranks.
   [[nodiscard]] unsigned blocks() const { return blocks_; }
-  /// Whether the drivers of all ranks support streams that wait for a value in memory.
+  /// Returns whether all ranks' drivers support streams that wait for a value in memory.
   [[nodiscard]] bool streams_wait() const { return streams_wait_; }
 
  private:

@@ -1,4 +1,5 @@
-// Transfers by the copy engines.
+// Operations by copy engines: transfers between host and GPU, streams of chunks, and copies between
+// GPUs.
 #include <array>
 #include <deque>
 
@@ -9,14 +10,14 @@ namespace {
 
 enum class Direction : std::uint8_t { h2d, d2h };
 
-/// A host buffer, a device buffer, and the direction between them.
+/// The two ends of a transfer, and its direction.
 struct Lane {
   Lane(const Session& session, const OperationSpec& spec, Direction direction)
       : direction(direction),
         host(std::make_unique<HostEnd>(spec.memory, spec.bytes)),
         device(std::make_unique<DeviceMemory>(session, spec.bytes)) {}
 
-  /// The call of a program that makes a single transfer.
+  /// Copies as a program does that makes a single transfer: by one blocking call.
   void copy() const {
     if (direction == Direction::d2h) {
       host->take(*device);
@@ -43,8 +44,8 @@ struct Lane {
   std::unique_ptr<DeviceMemory> device;
 };
 
-/// One blocking transfer, or `depth` transfers queued and completed together; a pair of parts for
-/// `rw`.
+/// One blocking transfer, or `depth` transfers that are queued and complete together. `rw` has two
+/// parts, one per direction.
 class Transfer final : public Operation {
  public:
   Transfer(const Session& session, const OperationSpec& spec, const std::vector<Direction>& parts)
@@ -88,7 +89,7 @@ class Transfer final : public Operation {
   StreamEnd end_;
 };
 
-/// Both directions at once, each on a separate stream.
+/// Transfers in both directions at once, on a stream for each.
 class Bidirectional final : public Operation {
  public:
   Bidirectional(const Session& session, const OperationSpec& spec)
@@ -125,8 +126,9 @@ class Bidirectional final : public Operation {
   StreamEnd down_end_;
 };
 
-/// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out, each stage on a
-/// separate stream. One repetition is one chunk; filling and draining are part of a batch.
+/// A stream of chunks through `depth` buffers: to the GPU, copied by a kernel, back, each stage on
+/// its own stream. One repetition is one chunk; a batch includes the times to fill and drain the
+/// buffers.
 class Pipeline final : public Operation {
  public:
   Pipeline(Session& session, const OperationSpec& spec)
@@ -147,7 +149,7 @@ class Pipeline final : public Operation {
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
     return 2 * bytes_;
   }
-  /// At least twice the number of buffers: fewer would show only filling and draining.
+  /// Returns twice the number of buffers: with fewer chunks, filling and draining would dominate.
   [[nodiscard]] std::uint64_t least_batch() const override { return 2 * slots_.size(); }
 
   void run(std::size_t /*part*/, std::uint64_t repetitions) override {
@@ -174,7 +176,7 @@ class Pipeline final : public Operation {
     Lane out;
     Owned<Event> written;
     Owned<Event> computed;
-    Owned<Event> done;  ///< of the last chunk that used this slot
+    Owned<Event> done;  ///< set when the last chunk in this slot has left
   };
 
   static void record(const Owned<Event>& event, const Owned<Stream>& stream) {
@@ -210,7 +212,7 @@ class Pipeline final : public Operation {
   std::deque<StreamEnd> ends_;
 };
 
-/// `depth` copies from one GPU's memory to another's, on a stream of the opened GPU.
+/// `depth` copies from one GPU's memory to another's, on a stream of the GPU that was opened.
 class PeerCopy final : public Operation {
  public:
   PeerCopy(const Session& from, const Session& to, Stream stream, const OperationSpec& spec)

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t line_bytes = 64;
 
-/// Copies whole lines with 16-byte stores, which every x86-64 has.
+/// Copies whole cache lines by 16-byte stores, which every x86-64 processor has.
 void lines_sse2(char* to, const char* from, std::size_t lines) {
   for (std::size_t i = 0; i < lines * line_bytes; i += 16) {
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
@@ -43,7 +43,7 @@ bool has_nontemporal() { return true; }
 void copy_nontemporal(void* to, const void* from, std::size_t bytes) {
   auto* target = static_cast<char*>(to);
   const auto* source = static_cast<const char*>(from);
-  // Plain copies up to the target's first line boundary and after the last whole line.
+  // The bytes before the target's first whole line and after the last are copied plainly.
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(target) % line_bytes;
   const std::size_t head = std::min(misaligned == 0 ? 0 : line_bytes - misaligned, bytes);
   std::memcpy(target, source, head);

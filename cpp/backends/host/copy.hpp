@@ -1,4 +1,4 @@
-// Two ways to copy host memory: the limit of any host-side transfer.
+// Two ways to copy host memory; no transfer to host memory is faster.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,14 @@ namespace isthmus {
 
 using Copy = void (*)(void* to, const void* from, std::size_t bytes);
 
-/// The C library's copy.
+/// Copies by the C library's memcpy.
 void copy_plain(void* to, const void* from, std::size_t bytes);
 
-/// Stores that bypass the caches (MOVNTDQ, VMOVNTDQ), complete at return (SFENCE).
+/// Copies by stores that bypass the caches (MOVNTDQ, VMOVNTDQ); returns when they are complete
+/// (SFENCE).
 void copy_nontemporal(void* to, const void* from, std::size_t bytes);
 
-/// Whether this processor has non-temporal stores that we use.
+/// Returns whether `copy_nontemporal` works on this processor.
 bool has_nontemporal();
 
 }  // namespace isthmus

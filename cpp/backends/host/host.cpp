@@ -1,4 +1,5 @@
-// Host memory copied by the processor: the limit of every transfer that ends in host memory.
+// The backend `host`: the processor copies host memory, an upper limit for transfers that end
+// there.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 namespace isthmus {
 namespace {
 
-/// A second thread that copies on request: for both directions at once.
+/// A second thread that copies on request, so that two copies run at once.
 class Helper {
  public:
   Helper() : thread_([this] { serve(); }) {}
@@ -71,14 +72,15 @@ class Helper {
   void* to_ = nullptr;
   const void* from_ = nullptr;
   std::size_t bytes_ = 0;
-  std::atomic<State> state_{State::idle};  // changes under the mutex; spinning reads it without
+  // Changes under the mutex; the spinning thread reads it without.
+  std::atomic<State> state_{State::idle};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::thread thread_;
 };
 
-/// Copies from buffer to buffer, one pair for each part; with a helper, both pairs at once in one
-/// part.
+/// Copies between buffers, one pair of buffers for each part; with a helper one part copies two
+/// pairs at once.
 class CopyOperation final : public Operation {
  public:
   CopyOperation(Copy copy, const OperationSpec& spec)

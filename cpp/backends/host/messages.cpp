@@ -11,15 +11,15 @@ namespace {
 
 using Message = Communicator::Message;
 
-/// Defaults of osu_bw: messages in flight, and the bytes of the answer.
+/// Defaults of osu_bw: messages in flight, and bytes of the answer to them.
 constexpr unsigned usual_window = 64;
 constexpr std::size_t answer_bytes = 1;
 constexpr std::uint64_t most_window_bytes = std::uint64_t{4} << 20U;
 
-/// Messages of a run in order, repeatedly.
+/// The messages of a run in their order, which the run repeats.
 struct Way {
-  std::vector<Message> apart;    ///< each with a separate buffer
-  std::vector<Message> through;  ///< all of a lane use its first buffer
+  std::vector<Message> apart;    ///< each message with its own buffer
+  std::vector<Message> through;  ///< all messages of a lane with that lane's first buffer
 };
 
 class HostMessages : public JointOperation {
@@ -27,7 +27,7 @@ class HostMessages : public JointOperation {
   HostMessages(const OperationSpec& spec, Communicator& communicator)
       : memory_(spec.memory), bytes_(spec.bytes), communicator_(&communicator) {}
 
-  /// Adds the next message of a way.
+  /// Adds the next message to a way, with a buffer for it.
   void sending(Way& way, unsigned to, unsigned lane, std::size_t turn, std::size_t bytes) {
     sends(added(way, to, lane, bytes), bytes, {communicator_->rank(), lane, turn},
           communicator_->size());
@@ -36,12 +36,13 @@ class HostMessages : public JointOperation {
     receives(added(way, from, lane, bytes), bytes, {from, lane, turn}, communicator_->size());
   }
 
-  /// A way's messages, in their present armed form.
+  /// Returns a way's messages: `apart` if they are fully armed, else `through`.
   [[nodiscard]] std::span<const Message> armed(const Way& way) const {
     return fully_armed() ? way.apart : way.through;
   }
   [[nodiscard]] Communicator& communicator() const { return *communicator_; }
-  /// Sends a message from this rank to itself: the rank begins to receive before it sends.
+  /// Sends a message from this rank to itself; the receive begins before the send, so neither
+  /// blocks.
   void turn_over(const Message& out, const Message& in) {
     communicator_->begin_receives({&in, 1});
     communicator_->begin_sends({&out, 1});
@@ -70,7 +71,8 @@ class HostMessages : public JointOperation {
   std::vector<std::unique_ptr<HostBuffer>> buffers_;
 };
 
-/// One step of b_eff: a message to each neighbour and one from each, simultaneously.
+/// One step of b_eff: a rank sends a message to each neighbour and receives one from each, all at
+/// once.
 class Exchange final : public HostMessages {
  public:
   Exchange(const OperationSpec& spec, Communicator& communicator)
@@ -103,8 +105,8 @@ class Exchange final : public HostMessages {
   Way in_;
 };
 
-/// Ping-pong between partners by blocking calls, like osu_latency. A rank that is its own partner
-/// sends itself two messages.
+/// Ping-pong between partners by blocking calls, as in osu_latency. A rank without a partner sends
+/// itself two messages.
 class PingPong final : public HostMessages {
  public:
   PingPong(const OperationSpec& spec, Communicator& communicator)
@@ -150,7 +152,7 @@ class PingPong final : public HostMessages {
   Way in_;
 };
 
-/// `depth` messages in flight to the partner, then its short answer, like osu_bw.
+/// Sends `depth` messages to the partner at once and waits for a short answer, as osu_bw does.
 class Window final : public HostMessages {
  public:
   Window(const OperationSpec& spec, Communicator& communicator)
@@ -199,8 +201,8 @@ class Window final : public HostMessages {
 
  private:
   std::uint64_t depth_;
-  bool first_ = false;   ///< sends the window; both are true for its own partner
-  bool second_ = false;  ///< receives the window, and answers
+  bool first_ = false;   ///< sends the messages; a rank without a partner does both
+  bool second_ = false;  ///< receives the messages and answers
   Way out_;
   Way in_;
   Way answer_;

@@ -1,4 +1,4 @@
-// Messages between host memories of ranks: channel `mpi`, the reference.
+// Messages between host memories of ranks: channel `mpi`, with which other channels are compared.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 namespace isthmus {
 
 std::vector<OperationInfo> message_operations();
-/// Throws UsageError for an operation that is not one of them.
+/// Creates an operation of this channel; throws UsageError if none has the name.
 std::unique_ptr<JointOperation> make_message_operation(const OperationSpec& spec,
                                                        Communicator& communicator);
 

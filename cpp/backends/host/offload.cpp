@@ -3,7 +3,8 @@
 namespace isthmus {
 namespace {
 
-/// A program without a device: allocates and populates; the additions in software follow.
+/// The vector addition by a program without a device: it allocates and populates, then the host
+/// adds.
 class HostOffload final : public Offload {
  public:
   using Offload::Offload;
@@ -26,7 +27,7 @@ class HostOffload final : public Offload {
 OperationInfo host_offload() {
   OperationInfo info = user_offload({"allocate", "populate"});
   std::erase_if(info.parts, [](const PartInfo& part) {
-    // without an offload these have no meaning
+    // without an offload, a sum of phases has no meaning
     return part.name == "total" || part.name == "remainder";
   });
   return info;

@@ -1,4 +1,4 @@
-// The vector addition without a device: the time that an offload must beat.
+// The vector addition on the host, without a device: an offload is worth it only if it is faster.
 #pragma once
 
 #include <memory>

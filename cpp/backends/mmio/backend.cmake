@@ -1,7 +1,7 @@
-# Its loops are x86 assembly.
+# The backend's loops are x86 assembly, so that it is built only for Linux on x86-64.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   isthmus_add_backend(mmio SOURCES mmio.cpp operations.cpp baselines.cpp kernels.cpp pci.cpp vfio.cpp)
-  # A single static program with the backend and the engine: the init of a virtual machine
+  # One static program of the backend and the engine, which a virtual machine starts as init
   # (tests/test_mmio_guest.py).
   add_executable(isthmus_guest EXCLUDE_FROM_ALL tests/guest/main.cpp $<TARGET_OBJECTS:isthmus>
                                                 $<TARGET_OBJECTS:isthmus_mmio>)

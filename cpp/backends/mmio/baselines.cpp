@@ -1,5 +1,5 @@
-// Accesses to the host's own memory, for comparison: a load that misses all caches, loads that hit
-// the nearest, and a line that goes to another processor and back.
+// Operations on the host's own memory, for comparison with those on a device: a load that misses
+// all caches, loads that hit the nearest cache, and a line that goes to another processor and back.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -14,17 +14,19 @@ namespace isthmus::mmio {
 namespace {
 
 constexpr std::size_t line_bytes = 64;
-constexpr std::uint64_t cached_block = std::uint64_t{16} << 10U;  // half of a first-level cache
-constexpr std::uint64_t large_block = std::uint64_t{256} << 20U;  // more than most caches hold
+// Bytes: half of a first-level cache.
+constexpr std::uint64_t cached_block = std::uint64_t{16} << 10U;
+// Bytes: more than most caches hold.
+constexpr std::uint64_t large_block = std::uint64_t{256} << 20U;
 
-/// Loads of which each gives the next line, in one cycle through all lines of the block.
+/// Loads that each give the next address, in one cycle through all lines of the block.
 class Chase final : public Operation {
  public:
   explicit Chase(const OperationSpec& spec) : buffer_(spec.memory, spec.bytes) {
     std::vector<std::uint32_t> order(spec.bytes / line_bytes);
     std::iota(order.begin(), order.end(), 0U);
     std::mt19937 random(1);
-    for (std::size_t i = order.size(); i-- > 1;) {  // Sattolo's algorithm: a single cycle
+    for (std::size_t i = order.size(); i-- > 1;) {  // Sattolo's algorithm makes a single cycle
       std::swap(order[i], order[random() % i]);
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -70,8 +72,8 @@ class Stream final : public Operation {
   Loop loop_;
 };
 
-/// A line stored here, seen and stored on the other processor, and seen here again: two crossings
-/// between caches.
+/// A line that this processor stores, another processor sees and stores, and this one sees: two
+/// crossings between caches.
 class Exchange final : public Operation {
  public:
   Exchange() : partner_([this] { answer(); }) {}
@@ -94,7 +96,7 @@ class Exchange final : public Operation {
   static constexpr unsigned ask = 1;
   static constexpr unsigned stop = 2;
 
-  /// Spins; yields if the partner has no separate processor.
+  /// Spins until the condition holds; yields if both threads share one processor.
   template <class Condition>
   static void wait_until(const Condition& holds) {
     for (unsigned spins = 0; !holds(); ++spins) {

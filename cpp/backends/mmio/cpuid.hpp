@@ -1,12 +1,12 @@
-// Properties of the processor. GCC 10's cpuid.h can be included only once, so that the include is
-// here.
+// Reads features of the processor. The include of cpuid.h is here because GCC 10's has no include
+// guard.
 #pragma once
 
 #include <cpuid.h>
 
 namespace isthmus::mmio {
 
-/// A bit of ECX after CPUID; false if the processor lacks this leaf.
+/// Returns a bit of ECX after CPUID; false if the processor lacks this leaf.
 inline bool cpuid_ecx(unsigned leaf, unsigned bit) {
   unsigned eax = 0;
   unsigned ebx = 0;

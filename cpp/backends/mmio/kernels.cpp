@@ -5,14 +5,14 @@
 
 #include "cpuid.hpp"
 
-// Symbols for disassemblers: isthmus_load_mov_8_lfence_dependent and so on.
+// Makes each loop a symbol that disassemblers show, e.g. isthmus_load_mov_8_lfence_dependent.
 #define ISTHMUS_SYMBOL extern "C" __attribute__((visibility("default"), noinline)) void
 
-// In a dependent loop, the next address is computed from the loaded value: processors do not
-// recognise `and` with zero as an idiom, so that they wait for the load.
+// Computes the next address from the loaded value. Processors do not treat `and` with zero as an
+// idiom, so the next load waits for this one.
 #define ISTHMUS_DEPEND "andq $0, %%rax\n\taddq %%rax, %[at]\n\t"
 
-// The jump back to the beginning keeps the address dependency.
+// Loops over the block; the jump back to its beginning keeps the address dependency.
 #define ISTHMUS_LOOP(name, width, setup, access, after_each, after_all)            \
   ISTHMUS_SYMBOL name(std::byte* at, std::size_t bytes, std::uint64_t repetitions, \
                       const std::byte* line) {                                     \
@@ -128,7 +128,7 @@ bool has(std::string_view instruction, unsigned width) {
   if (instruction == "movdir64b") {
     return cpuid_ecx(7, 28);  // Intel SDM vol. 2, MOVDIR64B
   }
-  const bool sse41 = __builtin_cpu_supports("sse4.1");  // GCC's version returns a number
+  const bool sse41 = __builtin_cpu_supports("sse4.1");  // a number in GCC
   const bool avx = __builtin_cpu_supports("avx");
   const bool avx2 = __builtin_cpu_supports("avx2");
   const bool avx512 = __builtin_cpu_supports("avx512f");

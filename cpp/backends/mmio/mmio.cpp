@@ -1,4 +1,5 @@
-// Programmed IO: loads and stores of the processor to a PCI function, by Linux's interfaces.
+// The backend `mmio`: the processor's loads and stores to any PCI function, through Linux's sysfs
+// and VFIO.
 #include <fcntl.h>
 
 #include <utility>
@@ -9,7 +10,7 @@
 namespace isthmus::mmio {
 namespace {
 
-/// Largest block of any operation; each has its own limit, the device as a whole has none.
+/// Largest block of any operation, reported for the device; each operation has its own limit.
 constexpr std::uint64_t largest_block = std::uint64_t{256} << 20U;
 constexpr std::uint64_t no_limit = std::uint64_t{1} << 50U;
 
@@ -63,7 +64,7 @@ class MmioDevice final : public Device {
     for (OperationInfo& operation : bar_operations(function_, permission_)) {
       info_.operations.push_back(std::move(operation));
     }
-    if (permission_.registers) {  // fail now if they cannot be mapped
+    if (permission_.registers) {  // throws now if the registers cannot be mapped
       const Mapping mapping(function_, *permission_.registers, false, false);
     }
     if (permission_.memory) {
@@ -88,7 +89,8 @@ class MmioDevice final : public Device {
     return range;
   }
 
-  /// Maps the range in each way once, to record the memory type that the kernel grants.
+  /// Maps the range uncached and write-combined once, to record which memory type the kernel
+  /// grants.
   void record_types(const Range& range) {
     for (const bool combining : {false, true}) {
       if (combining && !function_.has_write_combining(range.bar)) {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t most_bytes_at_once = std::uint64_t{1} << 20U;
 constexpr std::uint64_t most_spins = 10'000'000;
 
-/// A line to store: the same 64-bit word, of which narrower stores use the low bytes.
+/// 64 bytes to store: one 64-bit word repeated; a narrower store writes its low bytes.
 class Line {
  public:
   void set(std::uint64_t word) { words_.fill(word); }
@@ -37,7 +37,7 @@ class MmioOperation : public Operation {
   [[nodiscard]] std::vector<std::string> remarks() const override { return machine_remarks(); }
 };
 
-/// Loads or stores of a block in a BAR. Stores are verified if loads are permitted.
+/// Loads or stores of a block in a BAR. Stores are read back if the user permits loads.
 class Block final : public MmioOperation {
  public:
   Block(const Function& function, const Range& range, const Access& access, bool combining,
@@ -62,7 +62,7 @@ class Block final : public MmioOperation {
   [[nodiscard]] bool moves_data() const override { return checked_; }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
     line_.set(~seed);
-    run(part, 1);  // contents that the timed store must replace
+    run(part, 1);  // writes other contents, which the timed store must replace
     line_.set(seed);
   }
   [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
@@ -85,7 +85,7 @@ class Block final : public MmioOperation {
   }
 
  private:
-  /// One load of exactly this width: devices may refuse other widths.
+  /// Loads once, with exactly this width, because devices may refuse other widths.
   [[nodiscard]] std::uint64_t load(std::size_t at, std::size_t width) const {
     const volatile std::byte* const from = mapping_.data() + at;
     switch (width) {
@@ -108,8 +108,8 @@ class Block final : public MmioOperation {
   Line line_;
 };
 
-/// Stores a flag to device memory, loads until it is visible there, and loads the announced data:
-/// the round trip of signals between a program and a device.
+/// Stores a flag to device memory, loads until the flag is visible, and loads the data that it
+/// announces: how a program and a device signal each other.
 class Poll final : public MmioOperation {
  public:
   Poll(const Function& function, const Range& range) : mapping_(function, range, false, true) {
@@ -154,8 +154,8 @@ class Poll final : public MmioOperation {
   std::uint64_t answer_ = 0;
 };
 
-/// System calls that read configuration space: one call for the whole block, which the kernel reads
-/// in pieces of at most 4 bytes. Verified by vendor and device, which never change.
+/// Reads configuration space by one system call for a whole block, which the kernel reads in pieces
+/// of at most 4 bytes. Verified by the vendor's and device's number, which never change.
 class ConfigRead final : public MmioOperation {
  public:
   ConfigRead(const Function& function, std::size_t bytes)
@@ -197,8 +197,8 @@ class ConfigRead final : public MmioOperation {
   Header found_{};
 };
 
-/// System calls that read or write a BAR through VFIO: the driver's path to the memory that the
-/// loops access by a pointer. Writes are read back if loads are permitted.
+/// Reads or writes a BAR by system calls of VFIO, while the loops access the same memory through a
+/// mapping. Writes are read back if the user permits loads.
 class VfioBlock final : public MmioOperation {
  public:
   VfioBlock(const Function& function, const Range& range, bool stores, std::size_t bytes,
@@ -246,8 +246,8 @@ class VfioBlock final : public MmioOperation {
 
 constexpr const char* uncached = "bar_uc";
 constexpr const char* combining = "bar_wc";
-/// Bytes of one load or store of VFIO (drivers/vfio/pci, vfio_pci_core_do_io_rw); 8 in some kernels
-/// from 6.12.
+/// Bytes of one load or store by VFIO (drivers/vfio/pci, vfio_pci_core_do_io_rw); some kernels
+/// since 6.12 access 8.
 constexpr unsigned vfio_width = 4;
 
 /// Adds the accesses that this processor supports and that fit the range.
@@ -291,7 +291,7 @@ void add_memory(std::vector<OperationInfo>& table, const Function& function,
 }  // namespace
 
 std::vector<std::string> machine_remarks() {
-  // CPUID Fn1 ECX[31], reserved for hypervisors.
+  // CPUID Fn1 ECX[31] is set by hypervisors only.
   return cpuid_ecx(1, 31) ? std::vector<std::string>{"virtualised"} : std::vector<std::string>{};
 }
 

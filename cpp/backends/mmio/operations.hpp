@@ -1,4 +1,4 @@
-// Accesses of the processor to a PCI function and, for comparison, to its own memory.
+// Operations of the processor on a PCI function and, for comparison, on the host's own memory.
 #pragma once
 
 #include <memory>
@@ -12,33 +12,35 @@
 
 namespace isthmus::mmio {
 
-/// Accesses to a function's BARs that the user permits.
+/// The parts of a function's BARs that the user permits to access.
 struct BarPermission {
   std::optional<Range> registers;
-  std::optional<Range> memory;  ///< plain memory: loads and stores have no side effects
+  std::optional<Range> memory;  ///< memory whose loads and stores have no side effects
   bool loads = false;
   bool stores = false;
 };
 
-/// Bytes of configuration space that every user may read.
+/// Bytes of configuration space that users other than root may read.
 inline constexpr std::uint64_t config_bytes = 64;
 
-/// Configuration space, which every user may read, and the host's own memory.
+/// Describes the operations that need no permission: on configuration space and on the host's
+/// memory.
 std::vector<OperationInfo> safe_operations();
-/// Permitted operations on BARs; a prefetchable BAR is also mapped write-combined.
+/// Describes the permitted operations on BARs; a prefetchable BAR also as a write-combined mapping.
 std::vector<OperationInfo> bar_operations(const Function& function,
                                           const BarPermission& permission);
 
-/// Throws UsageError for sizes that do not fit, BackendError if the kernel refuses.
+/// Creates an operation. Throws UsageError for a size that does not fit, BackendError if Linux
+/// refuses.
 std::unique_ptr<Operation> make_operation(const Function& function, const BarPermission& permission,
                                           const OperationSpec& spec);
 
-/// Host baselines (`host_load`, `host_stream`, `line_exchange`): see baselines.cpp.
+/// Describes the operations on the host's own memory: `host_load`, `host_stream`, `line_exchange`.
 std::vector<OperationInfo> baselines();
 bool is_baseline(const std::string& operation);
 std::unique_ptr<Operation> make_baseline(const OperationSpec& spec);
 
-/// `virtualised` if the processor reports a hypervisor.
+/// Returns `virtualised` if a hypervisor runs this machine, else nothing.
 std::vector<std::string> machine_remarks();
 
 }  // namespace isthmus::mmio

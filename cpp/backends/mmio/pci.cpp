@@ -21,14 +21,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* functions = "/sys/bus/pci/devices";
 constexpr const char* memory_types = "/sys/kernel/debug/x86/pat_memtype_list";
-// Flags of a resource (include/linux/ioport.h).
+// Flags of a BAR in sysfs's file `resource` (include/linux/ioport.h).
 constexpr std::uint64_t is_memory = 0x200;
 constexpr std::uint64_t is_prefetchable = 0x2000;
-// Command register (PCI Local Bus Specification 3.0, section 6.2.2): memory space enable.
+// The command register's offset, and its bit that enables memory decoding (PCI Local Bus
+// Specification 3.0, section 6.2.2).
 constexpr off_t command = 4;
 constexpr unsigned memory_space = 2;
 
-/// Drivers that reserve a function for programs in user space, without any access themselves.
+/// Returns whether a driver only reserves a function for programs, and does not access it itself.
 bool is_stub(const std::string& driver) {
   return driver == "vfio-pci" || driver == "pci-stub" || driver == "uio_pci_generic";
 }
@@ -157,7 +158,7 @@ Mapping::Mapping(const Function& function, const Range& range, bool write_combin
 Mapping::~Mapping() { munmap(pages_, mapped_); }
 
 std::string granted_type(std::uint64_t address) {
-  // PAT: [mem 0x00000000fd000000-0x00000000fd001000] write-combining
+  // A line is like: PAT: [mem 0x00000000fd000000-0x00000000fd001000] write-combining
   std::ifstream list(memory_types);
   for (std::string line; std::getline(list, line);) {
     std::istringstream words(line);

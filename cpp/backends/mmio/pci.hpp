@@ -1,4 +1,5 @@
-// PCI functions in sysfs. Only functions that the caller names are accessed.
+// Reads PCI functions from sysfs and maps their BARs; accesses only functions that the caller
+// names.
 #pragma once
 
 #include <array>
@@ -12,20 +13,20 @@
 
 namespace isthmus::mmio {
 
-/// Part of a BAR that the user named: `BAR:OFFSET+BYTES`.
+/// A part of a BAR, which the user gives as `BAR:OFFSET+BYTES`.
 struct Range {
   unsigned bar = 0;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
 
-/// Throws UsageError if the name is not a number.
+/// Converts the name of a range to the number of a BAR; throws UsageError if it is not a number.
 Range bar_range(const NamedRange& named);
 
-/// A file descriptor that closes itself.
+/// A file descriptor that the destructor closes.
 class File {
  public:
-  /// Throws BackendError with the required permission.
+  /// Opens a file; throws BackendError that says which permission is missing.
   File(const std::string& path, int flags);
   ~File();
   File(const File&) = delete;
@@ -38,27 +39,29 @@ class File {
   int descriptor_;
 };
 
-/// One PCI function.
+/// One PCI function, by its address.
 class Function {
  public:
-  /// Addresses of all functions here.
+  /// Returns the addresses of all functions of this machine.
   static std::vector<std::string> addresses();
   explicit Function(std::string address);
 
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] std::string folder() const;
-  /// A line of a file in its folder; empty if the file does not exist.
+  /// Returns the first line of a file in the function's sysfs folder; empty if the file does not
+  /// exist.
   [[nodiscard]] std::string text(const std::string& file) const;
-  /// Name of its driver; empty without one.
+  /// Returns the name of the function's driver; empty without a driver.
   [[nodiscard]] std::string driver() const;
-  /// Bytes of a BAR, 0 if it is absent or not memory.
+  /// Returns the size of a BAR in bytes, 0 if it is absent or not memory.
   [[nodiscard]] std::uint64_t bar_bytes(unsigned bar) const;
   [[nodiscard]] std::uint64_t bar_address(unsigned bar) const;
-  /// Whether Linux offers a write-combined mapping, because the BAR is prefetchable.
+  /// Returns whether Linux offers a write-combined mapping of the BAR, because the BAR is
+  /// prefetchable.
   [[nodiscard]] bool has_write_combining(unsigned bar) const;
 
-  /// Throws UsageError if the range is not in a memory BAR, BackendError if a driver uses the
-  /// function (unless `claimed`) or memory decoding is off. `what` names the range.
+  /// Throws UsageError, which names the range `what`, if it is not in a memory BAR. Throws
+  /// BackendError if memory decoding is off or, unless `claimed`, a driver uses the function.
   void check(const Range& range, const std::string& what, bool claimed) const;
 
  private:
@@ -71,7 +74,8 @@ class Function {
   std::array<Bar, 6> bars_{};
 };
 
-/// Part of a BAR, mapped through `resourceN` (uncached) or `resourceN_wc` (write-combined).
+/// A part of a BAR that is mapped through `resourceN` (uncached) or `resourceN_wc`
+/// (write-combined).
 class Mapping {
  public:
   Mapping(const Function& function, const Range& range, bool write_combining, bool writable);
@@ -90,7 +94,7 @@ class Mapping {
   std::size_t bytes_;
 };
 
-/// Memory type of a mapped physical address in the kernel's words (`write-combining`); empty if
+/// Returns the kernel's name of a mapped address's memory type, e.g. `write-combining`. Empty if
 /// only root may read it, or debugfs is not mounted.
 std::string granted_type(std::uint64_t address);
 

@@ -1,4 +1,4 @@
-// A BAR through VFIO: the in-tree driver by which system calls load and store.
+// Reads and writes a BAR through VFIO, Linux's driver that does so by system calls.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 
 namespace isthmus::mmio {
 
-/// Whether VFIO owns the function, so that system calls can read and write its BARs.
+/// Returns whether VFIO owns the function, so that system calls can access its BARs.
 bool has_vfio(const Function& function);
 
-/// One BAR of a function that vfio-pci owns. The kernel splits a request into loads and stores of
-/// at most 4 or 8 bytes.
+/// One BAR of a function that vfio-pci owns. Linux splits a request into loads and stores of at
+/// most 4 or 8 bytes.
 class VfioRegion {
  public:
-  /// Throws BackendError with the missing requirement.
+  /// Opens the BAR; throws BackendError that says what is missing.
   VfioRegion(const Function& function, unsigned bar);
   ~VfioRegion();
   VfioRegion(const VfioRegion&) = delete;
   VfioRegion& operator=(const VfioRegion&) = delete;
 
-  /// One system call each. Throws BackendError if it fails.
+  /// Makes one system call. Throws BackendError if it fails.
   void read(std::uint64_t offset, void* to, std::size_t bytes) const;
   void write(std::uint64_t offset, const void* from, std::size_t bytes) const;
 

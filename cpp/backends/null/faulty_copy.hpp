@@ -1,4 +1,4 @@
-// Copies with chosen faults.
+// Copies memory with a chosen fault, to test that the verification finds it.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace isthmus {
 
 enum class Move : std::uint8_t { none, correct, drop, duplicate, reorder, nothing, early };
 
-/// Copies with a chosen fault: the unnoticed faults of real transfers.
+/// Copies memory like a transfer that goes wrong and reports no error.
 class FaultyCopy {
  public:
-  /// The fault occurs at every `every`-th copy.
+  /// Every `every`-th copy has the fault.
   FaultyCopy(Move move, std::uint64_t every, HostBuffer& source, HostBuffer& destination)
       : move_(move), every_(every), source_(&source), destination_(&destination) {}
 
@@ -44,7 +44,7 @@ class FaultyCopy {
         std::memcpy(to, from + bytes - half, half);
         std::memcpy(to + half, from, bytes - half);
         break;
-      case Move::early:  // returns before it is complete
+      case Move::early:  // returns before the copy is made
         late_ = true;
         break;
       default:  // nothing moves

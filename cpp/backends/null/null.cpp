@@ -1,4 +1,4 @@
-// A backend with a chosen cost and chosen failures: it tests the engine.
+// The backend `null`: operations with a chosen duration and chosen failures, to test the engine.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,7 +20,7 @@
 namespace isthmus {
 namespace {
 
-/// Returns the value of an option that chooses among names.
+/// Returns the choice that an option names, and `otherwise` without the option.
 template <class Value, std::size_t N>
 Value choose(const Options& options, const std::string& key, Value otherwise,
              const std::array<std::pair<const char*, Value>, N>& choices) {
@@ -38,7 +38,7 @@ Value choose(const Options& options, const std::string& key, Value otherwise,
   throw UsageError(key + "=" + given->second + ": choose one of " + names);
 }
 
-/// Parses a number; a whole number if Value is an integer.
+/// Returns the number that an option gives; it must be whole if `Value` is an integer type.
 template <class Value>
 Value number(const Options& options, const std::string& key, Value otherwise) {
   const auto given = options.find(key);
@@ -60,17 +60,17 @@ Value number(const Options& options, const std::string& key, Value otherwise) {
 enum class Distribution : std::uint8_t { fixed, skewed, bimodal };
 
 struct Settings {
-  double cost_s = 0;         ///< median cost of a call
-  double offset_cost_s = 0;  ///< further cost of sending operands that begin within a page
+  double cost_s = 0;         ///< median seconds of a call
+  double offset_cost_s = 0;  ///< seconds more for sending operands that begin within a page
   Distribution distribution = Distribution::fixed;
-  double drift = 0;  ///< relative growth of the cost per second
+  double drift = 0;  ///< growth of the cost per second, relative to its start
   Move move = Move::none;
   std::uint64_t every = 1;     ///< the fault occurs at every n-th repetition
   std::uint64_t fail_at = 0;   ///< repetition that throws; 0: none
   std::uint64_t crash_at = 0;  ///< repetition that kills the process by SIGSEGV
   std::uint64_t hang_at = 0;   ///< repetition that never returns
   std::uint64_t lose_at = 0;   ///< repetition that loses the device
-  /// If simulated, a call reports its cost and takes no time.
+  /// Simulated: a call reports its cost but takes no time.
   ClockDomain clock = ClockDomain::host;
 };
 
@@ -111,7 +111,7 @@ Settings settings_from(const Options& options) {
   return settings;
 }
 
-/// Chain links per second, measured for about 20 ms.
+/// Returns the links of `spin` per second, from ten trials of a million links.
 double links_per_second() {
   const HostClock& clock = HostClock::instance();
   constexpr std::uint64_t links = 1'000'000;
@@ -125,7 +125,7 @@ double links_per_second() {
   return static_cast<double>(links) / shortest;
 }
 
-/// The cost of each call.
+/// Takes the time that a call costs, which varies as the settings say.
 class Cost {
  public:
   explicit Cost(const Settings& settings) : settings_(settings) {
@@ -152,7 +152,7 @@ class Cost {
   std::uint64_t drawn() {
     double factor = 1.0;
     if (settings_.distribution == Distribution::skewed) {
-      factor = std::exp(0.2 * normal_(random_));  // log-normal: the median stays 1
+      factor = std::exp(0.2 * normal_(random_));  // log-normal: the factor's median is 1
     } else if (settings_.distribution == Distribution::bimodal) {
       factor = uniform_(random_) < 0.3 ? 1.5 : 1.0;
     }
@@ -203,7 +203,8 @@ class NullDevice final : public Device {
   NullDevice(DeviceInfo info, const Settings& settings)
       : settings(settings), cost(settings), info_(std::move(info)) {
     info_.clock = settings.clock;
-    if (info_.clock == ClockDomain::simulated) {  // messages take host time
+    // Joint operations take host time, which no simulated clock shows.
+    if (info_.clock == ClockDomain::simulated) {
       std::erase_if(info_.operations,
                     [](const OperationInfo& operation) { return operation.joint; });
     }
@@ -219,7 +220,8 @@ class NullDevice final : public Device {
 
   std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes) override;
 
-  /// Counts repetitions over the life of the device, and fails at the chosen repetition.
+  /// Counts repetitions while the device is open, and fails at the repetition that the settings
+  /// name.
   void count() {
     ++calls_;
     if (calls_ == settings.fail_at) {
@@ -281,7 +283,7 @@ void NullOperation::run(std::size_t part, std::uint64_t repetitions) {
   }
 }
 
-/// Copies for messages between ranks, each with the cost of a call.
+/// Copies between device and staging buffer for messages between ranks; each costs a call.
 class NullStaging final : public Staging {
  public:
   NullStaging(NullDevice& device, const std::string& memory, std::size_t bytes)

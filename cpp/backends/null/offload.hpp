@@ -1,4 +1,4 @@
-// An offload with a chosen cost in every phase and a chosen result of the addition.
+// A vector addition with a chosen cost of every phase and a chosen result.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@ namespace isthmus {
 
 enum class Adds : std::uint8_t { nothing, wrongly, rightly };
 
-/// Without simulated times, each phase calls `pay`, and `pay_offset` sends operands that begin
-/// within a page. With simulated times, it reports these.
+/// Creates the offload. Without `simulated` times each phase calls `pay`, and `pay_offset` in
+/// addition for operands that begin within a page. With them the phases report these times.
 std::unique_ptr<Offload> make_null_offload(const OperationSpec& spec, Adds adds,
                                            std::function<void()> pay,
                                            std::function<void()> pay_offset,

@@ -1,12 +1,12 @@
-// Work of a known cost: a chain of dependent operations, whose time is proportional to its length.
+// Takes a known time by a chain of dependent operations, whose time is proportional to its length.
 #pragma once
 
 #include <cstdint>
 
 namespace isthmus {
 
-/// Takes `links` times the latency of a multiply and an add (about 4 cycles per link). The chain
-/// starts from `value` and returns its end: calls that pass it on do not overlap.
+/// Takes the time of `links` multiplications and additions (about 4 cycles each). The chain starts
+/// from `value`, and its end is returned: calls that pass it on do not overlap.
 inline std::uint64_t spin(std::uint64_t links, std::uint64_t value) {
   for (std::uint64_t i = 0; i < links; ++i) {
     value = value * 0x5851F42D4C957F2DU + 1;

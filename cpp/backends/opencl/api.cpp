@@ -56,7 +56,7 @@ Api load() {
   loaded.name = reinterpret_cast<Result(*) parameters>(dlsym(object, #name));
   ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_FIND)
 #undef ISTHMUS_FIND
-  // They were introduced with this function, and nothing else announces them.
+  // Extended pointers came with this function, and no other function or version shows them.
   loaded.extended_pointers = dlsym(object, "xclGetMemObjDeviceAddress") != nullptr;
   return loaded;
 }

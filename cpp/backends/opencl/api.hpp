@@ -1,7 +1,7 @@
-// The part of the OpenCL C API that Isthmus uses, loaded from the ICD loader at run time.
+// The part of OpenCL's C API that Isthmus uses; it loads the ICD loader at run time.
 //
 // Types and values follow the OpenCL 1.2 specification, which fixes the ABI, so that the build
-// needs no OpenCL header; a test compares them with the Khronos header if it is installed.
+// needs no OpenCL header. A test compares them with the Khronos header if it is installed.
 #pragma once
 
 #include <cstddef>
@@ -58,13 +58,13 @@ inline constexpr Uint driver_version = 0x102D;
 inline constexpr Uint device_extensions = 0x1030;
 inline constexpr Uint device_version = 0x102F;
 inline constexpr Uint device_host_unified_memory = 0x1035;
-inline constexpr Uint device_svm_capabilities = 0x1053;  // OpenCL 2.0
+inline constexpr Uint device_svm_capabilities = 0x1053;  // since OpenCL 2.0
 inline constexpr Bitfield svm_coarse_grain_buffer = 1U << 0U;
 inline constexpr Bitfield svm_fine_grain_buffer = 1U << 1U;
 inline constexpr Bitfield mem_svm_fine_grain_buffer = 1U << 10U;
-inline constexpr Uint device_pci_bus_info_khr = 0x410F;  // cl_khr_pci_bus_info
+inline constexpr Uint device_pci_bus_info_khr = 0x410F;  // extension cl_khr_pci_bus_info
 
-/// Answer to device_pci_bus_info_khr.
+/// What a query of device_pci_bus_info_khr returns.
 struct PciBusInfo {
   Uint domain;
   Uint bus;
@@ -88,7 +88,7 @@ inline constexpr Uint program_build_log = 0x1183;
 inline constexpr Uint profiling_command_start = 0x1282;
 inline constexpr Uint profiling_command_end = 0x1283;
 
-// result, name, parameters
+// Each line: the type of the result, the name, the parameters.
 #define ISTHMUS_OPENCL_FUNCTIONS(X)                                                              \
   X(Int, clGetPlatformIDs, (Uint, Platform*, Uint*))                                             \
   X(Int, clGetPlatformInfo, (Platform, Uint, std::size_t, void*, std::size_t*))                  \
@@ -136,7 +136,7 @@ inline constexpr Uint profiling_command_end = 0x1283;
   X(Int, clSetKernelArg, (Kernel, Uint, std::size_t, const void*))                               \
   X(Int, clReleaseKernel, (Kernel))
 
-// Functions of OpenCL 2.0, which some loaders lack.
+// Functions of OpenCL 2.0: their pointers are null if the loader lacks them.
 #define ISTHMUS_OPENCL_2_FUNCTIONS(X)                                                              \
   X(void*, clSVMAlloc, (Context, Bitfield, std::size_t, Uint))                                     \
   X(void, clSVMFree, (Context, void*))                                                             \
@@ -144,8 +144,8 @@ inline constexpr Uint profiling_command_end = 0x1283;
   X(Int, clEnqueueSVMMap, (Queue, Uint, Bitfield, void*, std::size_t, Uint, const Event*, Event*)) \
   X(Int, clEnqueueSVMUnmap, (Queue, void*, Uint, const Event*, Event*))
 
-/// Replaces a host pointer in AMD's OpenCL if a flag says so: it places the buffer in a memory of
-/// the card, which the runtime otherwise derives from kernel arguments.
+/// AMD's structure in place of a host pointer, if a flag says so. It names the card's memory for a
+/// buffer, which the runtime otherwise derives from the kernels that use the buffer.
 struct ExtendedPointer {
   Uint memory;
   void* host;
@@ -153,25 +153,26 @@ struct ExtendedPointer {
 };
 inline constexpr Bitfield mem_extended_pointer = Bitfield{1} << 31U;
 inline constexpr Uint memory_by_index = 1U << 31U;
-inline constexpr Uint memory_of_host = 1U << 29U;  ///< the device works on host memory
+/// The buffer is host memory that the device accesses.
+inline constexpr Uint memory_of_host = 1U << 29U;
 
-/// The functions, bound to one loader.
+/// Pointers to the functions of one ICD loader.
 struct Api {
 #define ISTHMUS_DECLARE(Result, name, parameters) Result(*name) parameters = nullptr;
   ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_DECLARE)
-  ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_DECLARE)  ///< null if the loader is older
+  ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_DECLARE)  ///< null if the loader lacks OpenCL 2.0
 #undef ISTHMUS_DECLARE
-  std::string loader;              ///< as opened
-  bool extended_pointers = false;  ///< whether the library accepts them
+  std::string loader;              ///< the name by which the loader was opened
+  bool extended_pointers = false;  ///< whether the library accepts ExtendedPointer
 };
 
-/// The API of `$ISTHMUS_OPENCL_LOADER`, else of libOpenCL.so.1. Throws BackendError.
+/// Opens `$ISTHMUS_OPENCL_LOADER`, else libOpenCL.so.1, at the first call. Throws BackendError.
 const Api& api();
 
 /// Throws BackendError "CALL: NAME (CODE)" unless the code is success.
 void check(Int code, const char* call);
 
-/// The specification's name of an error code, without its CL_.
+/// Returns the specification's name of an error code without "CL_".
 const char* error_name(Int code);
 
 }  // namespace isthmus::cl

@@ -1,5 +1,5 @@
-# Device code that the emulator of Intel's FPGAs compiles itself; for a board it is built
-# beforehand.
+# Makes a C++ string of the kernels that exchange messages. Intel's FPGA emulator compiles it at run
+# time; for a board the kernels are compiled beforehand.
 set(ISTHMUS_CHANNEL_KERNELS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/intel/exchange.cl)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ISTHMUS_CHANNEL_KERNELS})
 file(READ ${ISTHMUS_CHANNEL_KERNELS} ISTHMUS_CHANNEL_SOURCE)

@@ -16,7 +16,7 @@ void set_buffer(Kernel kernel, Uint index, Mem buffer) {
 
 using emulated_card::kept_buffers;
 
-/// Location of a buffer: a memory of the card, by index, or host memory.
+/// Where a buffer lies: the index of a memory of the card, or host memory.
 using Place = std::optional<Uint>;
 constexpr Place on_host_memory = std::nullopt;
 
@@ -28,8 +28,8 @@ Owned<Mem> make_in(const Session& session, Place place, std::size_t bytes) {
   return kept ? std::move(*kept) : session.make_host_only(bytes);
 }
 
-/// Whether a kernel accepts a buffer in this memory for this argument. After a refused buffer a
-/// kernel object may accept none, so that each trial has a separate object.
+/// Returns whether a kernel accepts a buffer in this memory as this argument. Each trial creates a
+/// kernel object, because after a refused buffer an object may accept none.
 bool takes(Session& session, const std::string& name, Uint argument, Place place) {
   try {
     const Owned<Kernel> kernel = session.make_kernel(name.c_str());
@@ -44,7 +44,7 @@ bool takes(Session& session, const std::string& name, Uint argument, Place place
   }
 }
 
-/// A memory for each buffer of a kernel, found by trial; empty if a buffer has none.
+/// Returns a memory for each buffer of a kernel, found by trial; empty if no memory suits a buffer.
 std::vector<Place> places_of(Session& session, const std::string& name, bool on_host) {
   constexpr Uint most_memories = 64;
   std::vector<Place> places;

@@ -1,4 +1,4 @@
-// Kernels of a device's binary that sweep over buffers in card or host memory.
+// Operations by kernels of a device's binary that sweep over card or host memory.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,16 @@
 
 namespace isthmus::cl {
 
-/// Operations of the binary's bandwidth kernels, with their memories found by trial.
-/// `implementation` of the kernels: `board` or `model`.
+/// Describes the binary's bandwidth kernels, whose memories it finds by trial. `implementation` is
+/// `board` or `model`.
 std::vector<OperationInfo> sweep_operations(Session& session, const std::string& implementation);
 
-/// The targets that none of these operations has, with reason and remedy.
+/// Returns the targets (host, device) that no operation accesses, each with the reason and a
+/// remedy.
 std::vector<std::pair<std::string, std::string>> unreached(const std::vector<OperationInfo>& known);
 
-/// Returns null for another operation, or if the device compiles its kernels itself.
+/// Creates one of these operations. Returns null for another operation, or if the device compiles
+/// its kernels itself.
 std::unique_ptr<Operation> make_sweep(Session& session, const OperationSpec& spec);
 
 }  // namespace isthmus::cl

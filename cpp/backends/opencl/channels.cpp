@@ -15,11 +15,11 @@ namespace isthmus::cl {
 namespace {
 
 constexpr const char* channel = "intel";
-/// Partners: the first sends to the next card's second.
+/// The two kernels of a card: the first sends to the second kernel of the next card.
 constexpr std::array<const char*, lanes> kernel_names = {"isthmus_send", "isthmus_receive"};
-/// Topology of emulated cards: each card sends to itself over channels between its kernels.
+/// Topology of emulated cards: each card sends to itself, by channels between its own kernels.
 constexpr const char* internal = "internal";
-/// Depth of an emulated channel in words. Hardware's depth is in its binary.
+/// Words that an emulated channel holds. A board's binary determines it for the board's channels.
 constexpr unsigned emulated_depth = 1024;
 
 constexpr std::uint64_t never_ended = ~std::uint64_t{0};
@@ -29,7 +29,7 @@ void set_value(Kernel kernel, Uint index, const Value& value) {
   check(api().clSetKernelArg(kernel, index, sizeof(value), &value), "clSetKernelArg");
 }
 
-/// Collective: UsageError on all ranks where some have an emulated card, and others a board.
+/// Throws UsageError on all ranks if some have an emulated card and others a board. Collective.
 void check_kinds(bool emulated, Communicator& communicator) {
   const std::vector<unsigned> kinds = communicator.gathered(emulated ? 1U : 0U);
   const auto other =
@@ -41,7 +41,7 @@ void check_kinds(bool emulated, Communicator& communicator) {
   }
 }
 
-/// One kernel with its last received message.
+/// One kernel of a card, and the memory for the last message that it received.
 class Half {
  public:
   Half(const Session& session, std::size_t bytes, Owned<Kernel> kernel)
@@ -60,7 +60,7 @@ class Half {
     set_value(kernel_.get(), index++, static_cast<Uint>(exchange_buffer_sets));
   }
 
-  /// Sets seeds of the first step's messages, and their increment in each step.
+  /// Sets the seeds of the first message to send and to expect, and what each step adds to both.
   void set_seeds(std::uint64_t sent, std::uint64_t expected, std::uint64_t per_step) {
     expected_ = expected;
     per_step_ = per_step;
@@ -79,17 +79,17 @@ class Half {
   }
   void end() { finish(queue_.get()); }
 
-  /// Overwrites the destination of a step's message with different contents.
+  /// Overwrites the place where a step's message will arrive with other contents.
   void spoil(std::uint64_t step) {
     fill_poison(host_, seed(step));
     received_.put(slot(step), host_);
   }
-  /// Whether the message of a step has arrived in its place.
+  /// Returns whether the message of a step has arrived.
   [[nodiscard]] bool holds(std::uint64_t step) {
     received_.get(slot(step), host_);
     return has_pattern(host_, seed(step));
   }
-  /// Number of wrong pairs of words in all messages, which the kernel counted.
+  /// Returns the number of wrong pairs of words that the kernel counted in all messages.
   [[nodiscard]] std::uint64_t wrong() {
     std::uint64_t count = 0;
     wrong_.get(0, std::as_writable_bytes(std::span(&count, 1)));
@@ -115,7 +115,7 @@ class Half {
   std::uint64_t per_step_ = 0;
 };
 
-/// The kernels generate all messages and compare them; the host also checks the last messages.
+/// An exchange whose kernels generate all messages and compare them; the host checks only the last.
 class ChannelExchange final : public JointOperation {
  public:
   ChannelExchange(Session& session, ChannelPrograms* programs, const OperationSpec& spec,
@@ -159,7 +159,7 @@ class ChannelExchange final : public JointOperation {
       }
     }
   }
-  /// Messages differ from those of the previous stamp, so that old contents cannot pass.
+  /// Gives the messages seeds that no earlier run had, so that old contents cannot pass.
   void arm(std::uint64_t stamp) override { set_seeds(seed_of(stamp)); }
   [[nodiscard]] bool arrived_fully(std::uint64_t /*seed*/) override {
     return arrived_last(exchange_buffer_sets);

@@ -1,4 +1,4 @@
-// The ring over Intel's external channels, as in kernels/intel.
+// Exchanges over the external channels of Intel's FPGA cards, by the kernels of kernels/intel.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 
 namespace isthmus::cl {
 
-/// Whether a device compiles kernels with channels, i.e. is an emulated card.
+/// Returns whether a device compiles kernels with channels, i.e. is an emulated FPGA card.
 bool emulates_channels(DeviceId device);
-/// Whether a device's binary has the kernels.
+/// Returns whether a device's binary has the kernels that exchange messages.
 bool has_channels(const Session& session);
 
-/// `exchange` over channel `intel`. A board's cables determine its ring; an emulated card sends to
-/// itself.
+/// Describes `exchange` over channel `intel`. On boards the cables determine the ring; an emulated
+/// card sends to itself.
 OperationInfo channel_exchange(bool emulated);
 bool is_channel_exchange(const OperationInfo& operation);
 
-/// Programs of an emulated card, by the words that a channel holds.
+/// Programs of an emulated card, by the number of words that a channel holds.
 using ChannelPrograms = std::map<std::uint64_t, Owned<Program>>;
 
-/// `programs`: of a device that compiles; null for a device with the kernels in its binary.
+/// Creates the exchange. `programs` keeps what an emulated card compiles; null for a board, whose
+/// binary has the kernels.
 std::unique_ptr<JointOperation> make_channel_exchange(Session& session, ChannelPrograms* programs,
                                                       const OperationSpec& spec,
                                                       Communicator& communicator);

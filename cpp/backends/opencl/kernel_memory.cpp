@@ -31,7 +31,7 @@ KernelMemory::KernelMemory(const Session& session, const std::string& kind, std:
   } else if (kind == "alloc_host") {
     mapped_ = std::make_unique<HostEnd>(session, kind, bytes);
   } else {
-    // Its alignment is at most the widest type's: allocate a further page to begin at a page.
+    // OpenCL aligns SVM only to the widest type: one page more makes a whole page possible.
     std::size_t room = bytes + page_bytes;
     shared_.reset(
         api().clSVMAlloc(session.context(), mem_read_write | mem_svm_fine_grain_buffer, room, 0));

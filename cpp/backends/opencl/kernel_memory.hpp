@@ -1,4 +1,4 @@
-// Memory that kernels access: the device's own, and the host's if the runtime shares it.
+// Memory that kernels access: the device's, or the host's if the runtime shares it.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,19 @@
 
 namespace isthmus::cl {
 
-/// Kinds of host memory that this device's kernels may access without a copy: `svm` if it has
-/// fine-grained buffers (OpenCL 2.0), `alloc_host` if it reports that its memory is the host's.
+/// Returns the kinds of host memory that kernels may access without a copy. `svm` needs
+/// fine-grained buffers (OpenCL 2.0), `alloc_host` a device that reports that its memory is the
+/// host's.
 std::vector<std::string> shared_kinds(DeviceId device);
 
-/// Memory of one of those kinds, or `device`.
+/// A buffer in memory of one of these kinds, or of kind `device`.
 ///
-/// Host memory is checked through the host's pointer, without a command in between, so that the
-/// verification would notice a runtime that copies. For that, `alloc_host` stays mapped while
-/// kernels run, which OpenCL leaves undefined for memory that is not shared.
+/// The host reads and writes shared memory through its pointer and not by commands, so that the
+/// verification notices a runtime that copies. `alloc_host` therefore stays mapped while kernels
+/// run, which OpenCL leaves undefined for memory that is not shared.
 class KernelMemory {
  public:
-  /// Throws UsageError for another kind, BackendError if there is no such memory.
+  /// Allocates it. Throws UsageError for an unknown kind, BackendError if there is no such memory.
   KernelMemory(const Session& session, const std::string& kind, std::size_t bytes);
 
   [[nodiscard]] Memory& memory() const;

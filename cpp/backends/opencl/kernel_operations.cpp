@@ -11,7 +11,7 @@ std::size_t work_items(const Session& session, std::size_t bytes) {
   const auto units = value_info<Uint>(session.device(), device_max_compute_units);
   if (session.is_cpu()) {
     constexpr std::size_t least_share =
-        std::size_t{32} * 1024;  // below, waking another thread costs more
+        std::size_t{32} * 1024;  // bytes: below, waking a thread costs more
     return std::clamp<std::size_t>(bytes / least_share, 1, units);
   }
   const auto group = value_info<std::size_t>(session.device(), device_max_work_group_size);
@@ -21,7 +21,7 @@ std::size_t work_items(const Session& session, std::size_t bytes) {
 
 namespace {
 
-/// A kernel timed by the host and, through its event, by the device.
+/// A kernel whose runs the host's clock times, and its event on the device's clock.
 class KernelOperation : public Operation {
  public:
   KernelOperation(Session& session, const char* kernel, std::size_t items)
@@ -30,7 +30,7 @@ class KernelOperation : public Operation {
         items_(items) {}
 
   void run(std::size_t /*part*/, std::uint64_t repetitions) override {
-    // Kernels made for one work item may require an explicit group size.
+    // A kernel that is made for one work item may require a group size of 1.
     const std::size_t* group = items_ == 1 ? &items_ : nullptr;
     for (std::uint64_t i = 0; i < repetitions; ++i) {
       Event event = nullptr;
@@ -78,10 +78,10 @@ class Launch final : public KernelOperation {
   [[nodiscard]] bool moves_data() const override { return false; }
 };
 
-/// Number of sweeps over a buffer in one launch.
+/// Returns how often one launch sweeps over the buffer.
 Ulong sweeps_of(const OperationSpec& spec) { return spec.count("iterations"); }
 
-/// A kernel that reads all of a buffer and returns its keyed sum, over all sweeps.
+/// A kernel that reads all of a buffer in each sweep and returns the sum of words, times a key.
 class KernelRead final : public KernelOperation {
  public:
   KernelRead(Session& session, const OperationSpec& spec)
@@ -123,7 +123,7 @@ class KernelRead final : public KernelOperation {
   KernelSum sum_;
 };
 
-/// A kernel that writes a whole buffer, with a new pattern in each launch.
+/// A kernel that writes all of a buffer, with a new pattern in each launch.
 class KernelWrite final : public KernelOperation {
  public:
   KernelWrite(Session& session, const OperationSpec& spec)

@@ -1,4 +1,4 @@
-// Operations in which a kernel does the work.
+// Operations by kernels that the runtime compiles from Isthmus' source.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,12 @@
 
 namespace isthmus::cl {
 
-/// Number of work items: enough to keep the device busy, without more than a small buffer needs.
+/// Returns the number of work items: enough to occupy the device, no more than a small buffer
+/// needs.
 std::size_t work_items(const Session& session, std::size_t bytes);
 
-/// `launch`, `kernel_read`, `kernel_write` or a kernel of the study hostmem; null for another
-/// operation.
+/// Creates `launch`, `kernel_read`, `kernel_write` or a kernel of study hostmem; returns null for
+/// another operation.
 std::unique_ptr<Operation> make_kernel_operation(Session& session, const OperationSpec& spec);
 
 }  // namespace isthmus::cl

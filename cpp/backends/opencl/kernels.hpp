@@ -1,4 +1,4 @@
-// Device code of the OpenCL backend in OpenCL C 1.2, which each runtime compiles.
+// The source of the OpenCL backend's kernels, in OpenCL C 1.2, which each runtime compiles.
 #pragma once
 
 namespace isthmus::cl {

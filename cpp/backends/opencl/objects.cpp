@@ -49,7 +49,7 @@ Owned<Program> program_of_binary(Context context, DeviceId device, const std::st
   return program;
 }
 
-/// The words of consecutive pages as a strided rectangle: rows of 8 bytes, a page apart.
+/// A rectangle that consists of one word per page: rows of 8 bytes, which lie a page apart.
 struct Rows {
   Rows(std::size_t offset, std::size_t count)
       : device_origin{offset % page_bytes, offset / page_bytes, 0},
@@ -110,7 +110,8 @@ Session::Session(DeviceId device, const std::string& binary) : Session(device) {
   probe();
 }
 
-/// Chooses the first memory that accepts a page: a bitstream need not use all memories of its card.
+/// Chooses the first memory in which a page can be allocated: a bitstream may leave memories
+/// unused.
 void Session::choose_memory() {
   constexpr Uint most_memories = 64;
   for (Uint index = 0; index < most_memories; ++index) {
@@ -144,14 +145,15 @@ Owned<Mem> Session::create_in(Uint memory, std::size_t bytes, Bitfield flags, vo
   return buffer;
 }
 
-/// Finds by trial how runtimes that need binaries deviate from the specification.
+/// Finds by trial where the runtime deviates from the specification; for devices that need a
+/// binary.
 void Session::probe() {
   keeps_data_ = comes_back();
   writes_rectangles_ = rectangle_arrives();
 }
 
-/// Whether a page goes to the device and comes back after the host overwrote its own. Not for
-/// devices that share memory with the host, for which the result would be wrong.
+/// Returns whether a page goes to the device and comes back after the host overwrote its own copy.
+/// Only for devices with their own memory: the result would be wrong if the host shares it.
 bool Session::comes_back() const {
   HostBuffer host("aligned", page_bytes);
   const Owned<Mem> buffer = create(host.bytes(), mem_read_write | mem_use_host_ptr, host.data());
@@ -265,7 +267,7 @@ void DeviceMemory::put(std::size_t offset, std::span<const std::byte> from) {
   check(api().clEnqueueWriteBuffer(session_->queue(), handle(), yes, offset, from.size(),
                                    from.data(), 0, nullptr, nullptr),
         "clEnqueueWriteBuffer");
-  // Some runtimes return early from small blocking writes.
+  // Some runtimes return from small blocking writes before the data have arrived.
   finish(session_->queue());
 }
 
@@ -303,7 +305,7 @@ bool DeviceMemory::in_place(std::size_t bytes, Access access,
 }
 
 void DeviceMemory::put_words(std::size_t offset, std::span<const std::uint64_t> words) {
-  if (words.size() == 1) {  // a single row needs no rectangle, and may lack room for a whole pitch
+  if (words.size() == 1) {  // one row needs no rectangle, whose pitch could exceed the memory
     put(offset, std::as_bytes(words));
     return;
   }
@@ -319,7 +321,7 @@ void DeviceMemory::put_words(std::size_t offset, std::span<const std::uint64_t> 
   finish(session_->queue());
 }
 
-/// Reads the pages, a few MiB at a time, and writes them back with the words in them.
+/// Reads the pages, a few MiB at once, puts the words in them and writes them back.
 void DeviceMemory::patch_words(std::size_t offset, std::span<const std::uint64_t> words) {
   constexpr std::size_t at_once = 1024;
   while (!words.empty()) {
@@ -345,8 +347,8 @@ void DeviceMemory::get_words(std::size_t offset, std::span<std::uint64_t> words)
                                       rows.host_origin.data(), rows.region.data(), page_bytes, 0,
                                       sizeof(std::uint64_t), 0, words.data(), 0, nullptr, nullptr),
         "clEnqueueReadBufferRect");
-  // AMD's runtime maps the buffer in between, returns it without notice, and does not keep it for
-  // that.
+  // AMD's runtime maps the buffer for this call and gives it back later: it must do so before the
+  // buffer is freed.
   finish(session_->queue());
 }
 

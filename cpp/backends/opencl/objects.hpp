@@ -24,12 +24,11 @@ struct Release {
 template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release>;
 
-/// Waits for all commands of a queue.
+/// Waits until all commands of a queue are complete.
 inline void finish(Queue queue) { check(api().clFinish(queue), "clFinish"); }
 
-/// Waits in its destructor for all commands of a queue: a pending command, after a later command
-/// was refused, must not outlive its host memory. Declare it after all members that the commands
-/// use.
+/// Waits in its destructor for all commands of a queue. If a later command is refused, earlier
+/// commands must not outlive their host memory: declare it after all members that the commands use.
 class QueueEnd {
  public:
   explicit QueueEnd(Queue queue) : queue_(queue) {}
@@ -41,7 +40,7 @@ class QueueEnd {
   Queue queue_;
 };
 
-/// A string or a number from the runtime about a platform or device.
+/// Returns what the runtime says about a platform or a device, as text or as a number.
 std::string text_info(DeviceId device, Uint what);
 std::string text_info(Platform platform, Uint what);
 
@@ -52,43 +51,43 @@ Value value_info(DeviceId device, Uint what) {
   return value;
 }
 
-/// A program of this source or, if a binary is named, of the binary. Throws BackendError with the
-/// build log.
+/// Builds a program of this source or, if a binary is named, of the binary. Throws BackendError
+/// with the build log.
 Owned<Program> built_program(Context context, DeviceId device, const char* source,
                              const std::string& binary, const char* options = "");
 
-/// One device, its context and queues: one in order for timed commands, one for the opposite
-/// direction, a profiling queue for kernels.
+/// One device with its context and queues: one for timed commands in order, one for the opposite
+/// direction, one that profiles kernels.
 class Session {
  public:
-  /// Opens a device that compiles our source.
+  /// Opens a device that compiles Isthmus' source.
   explicit Session(DeviceId device);
-  /// Opens a device that needs a binary and loads the binary: it may program the device.
+  /// Opens a device that needs a binary, and loads the binary, which may program the device.
   Session(DeviceId device, const std::string& binary);
 
   [[nodiscard]] Queue queue() const { return queue_.get(); }
   [[nodiscard]] Owned<Queue> make_queue(Bitfield properties = 0) const;
-  /// Creates a buffer that is resident on the device: some runtimes place a buffer there only at
-  /// its first use, and until then a write stays on the host.
+  /// Creates a buffer and has the runtime place it on the device. Some runtimes would do so only at
+  /// its first use, and keep writes on the host until then.
   [[nodiscard]] Owned<Mem> make_buffer(std::size_t bytes, Bitfield flags = mem_read_write) const;
-  /// Creates a buffer in the card's memory of that index, if AMD's OpenCL has it. Throws
+  /// Creates a buffer in the card's memory of this index, by an extension of AMD's OpenCL. Throws
   /// BackendError.
   [[nodiscard]] Owned<Mem> make_buffer_in(Uint memory, std::size_t bytes) const;
-  /// Creates host memory on which the device works directly, if AMD's OpenCL has it. Throws
+  /// Creates host memory that the device accesses directly, by an extension of AMD's OpenCL. Throws
   /// BackendError.
   [[nodiscard]] Owned<Mem> make_host_only(std::size_t bytes) const;
-  /// A kernel of the binary or of our source, which is built at first use. Throws BackendError with
-  /// the build log.
+  /// Returns a kernel of the binary or of Isthmus' source, which is built at first use. Throws
+  /// BackendError with the build log.
   [[nodiscard]] Owned<Kernel> make_kernel(const char* name);
-  /// Whether the binary, if the device needs one, has such a kernel.
+  /// Returns whether the device's binary has this kernel; true if the device compiles.
   [[nodiscard]] bool has_kernel(const char* name) const;
-  /// Whether its kernels come from a binary.
+  /// Returns whether the device's kernels come from a binary.
   [[nodiscard]] bool has_binary() const { return binary_; }
-  /// Whether written data can be read back; false if the API has no device.
+  /// Returns whether written data can be read back, which is false if the API has no device.
   [[nodiscard]] bool keeps_data() const { return keeps_data_; }
-  /// Whether written rectangles reach the device: AMD's stop at the host's copy of the buffer.
+  /// Returns whether written rectangles reach the device: AMD's OpenCL writes only the host's copy.
   [[nodiscard]] bool writes_rectangles() const { return writes_rectangles_; }
-  /// Whether shared virtual memory works: AMD's OpenCL reports it, but no card has it.
+  /// Returns whether shared virtual memory works: AMD's OpenCL reports it, but no card has it.
   [[nodiscard]] bool shares() const;
   [[nodiscard]] DeviceId device() const { return device_; }
   [[nodiscard]] Context context() const { return context_.get(); }
@@ -108,13 +107,15 @@ class Session {
   bool binary_ = false;
   bool keeps_data_ = true;
   bool writes_rectangles_ = true;
-  std::optional<Uint> memory_;  ///< index of the card's memory; nothing: the runtime chooses
+  /// Index of the card's memory for buffers; nothing: the runtime chooses.
+  std::optional<Uint> memory_;
   Owned<Context> context_;
   Owned<Queue> queue_;
   Owned<Program> program_;
 };
 
-/// Device memory; put and get use the session's queue and return when done.
+/// Memory on a device; `put` and `get` use the session's queue and return when the data have
+/// arrived.
 class DeviceMemory final : public Memory {
  public:
   DeviceMemory(const Session& session, std::size_t bytes, Bitfield flags = mem_read_write)
@@ -123,12 +124,12 @@ class DeviceMemory final : public Memory {
       : session_(&session), bytes_(bytes), buffer_(std::move(buffer)) {}
 
   [[nodiscard]] Mem handle() const { return buffer_.get(); }
-  /// Moves the buffer out; this object is then unusable.
+  /// Returns the buffer and leaves this object without it.
   [[nodiscard]] Owned<Mem> take() { return std::move(buffer_); }
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
   void put(std::size_t offset, std::span<const std::byte> from) override;
   void get(std::size_t offset, std::span<std::byte> to) override;
-  /// Works in place on large memory of a CPU, which maps it without a copy.
+  /// Works in place if the memory is large and the device a CPU, which maps it without a copy.
   bool in_place(std::size_t bytes, Access access,
                 const std::function<void(std::byte*)>& work) override;
   void put_words(std::size_t offset, std::span<const std::uint64_t> words) override;
@@ -142,7 +143,7 @@ class DeviceMemory final : public Memory {
   Owned<Mem> buffer_;
 };
 
-/// A 0 in device memory whose value compilers do not know.
+/// A 0 in device memory. No compiler of kernels knows the value, so it cannot drop additions of it.
 class OpaqueZero {
  public:
   explicit OpaqueZero(const Session& session);
@@ -153,7 +154,7 @@ class OpaqueZero {
 };
 
 /// The host's end of a transfer: a HostBuffer, or memory that the runtime allocates (`alloc_host`:
-/// CL_MEM_ALLOC_HOST_PTR, mapped during this object's lifetime).
+/// CL_MEM_ALLOC_HOST_PTR, mapped while this object lives).
 class HostEnd {
  public:
   HostEnd(const Session& session, const std::string& kind, std::size_t bytes);
@@ -163,7 +164,7 @@ class HostEnd {
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] Memory& memory() const { return *memory_; }
-  /// The buffer that is mapped here; null for the host's own memory.
+  /// Returns the runtime's buffer that is mapped; null if the memory is a HostBuffer.
   [[nodiscard]] Mem buffer() const { return mapped_.get(); }
 
  private:

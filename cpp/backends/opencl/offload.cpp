@@ -13,7 +13,7 @@ kernel void vadd(global const int* in1, global const int* in2, global int* out, 
   if (i < size) out[i] = in1[i] + in2[i];
 }
 )";
-/// Work items are a multiple of this, so that a runtime can choose large groups.
+/// The number of work items is a multiple of this, so that a runtime can form large groups.
 constexpr std::size_t group = 256;
 
 constexpr const char* user_pointer = "user_pointer";
@@ -21,7 +21,7 @@ constexpr const char* copy = "copy";
 
 constexpr const char* svm = "svm";
 
-/// Context, queue and kernel, which a process creates once.
+/// Context, queue and kernels, which a process creates once.
 class Prepared {
  public:
   Prepared(Phases& phases, const std::function<Target()>& choose, bool with_pointers) {
@@ -49,7 +49,8 @@ class Prepared {
   [[nodiscard]] Context context() const { return context_.get(); }
   [[nodiscard]] Queue queue() const { return queue_.get(); }
   [[nodiscard]] Kernel kernel() const { return kernel_.get(); }
-  /// A kernel whose arguments are pointers: NVIDIA's driver refuses pointers after buffers.
+  /// Returns the kernel for arguments that are pointers: NVIDIA's driver refuses pointers in a
+  /// kernel object that has had buffers.
   [[nodiscard]] Kernel on_pointers() const { return on_pointers_.get(); }
 
  private:
@@ -61,7 +62,7 @@ class Prepared {
   Owned<Kernel> on_pointers_;
 };
 
-/// A way to give three vectors to the device and to get the third back.
+/// A way to hand two vectors to the device and to get the third back.
 class Way {
  public:
   explicit Way(const Prepared& program) : program_(&program) {}
@@ -70,13 +71,13 @@ class Way {
   virtual ~Way() = default;
 
   [[nodiscard]] virtual Kernel kernel() const { return program_->kernel(); }
-  /// Executes `allocate`, `populate` and, if there is a mapping, `map`.
+  /// Executes `allocate` and `populate`, and `map` if the vectors are mapped.
   virtual void begin(Phases& phases, std::uint64_t seed) = 0;
   virtual void set_arguments() = 0;
-  /// Enqueues both operands.
+  /// Enqueues the transfers of both operands.
   virtual void send() = 0;
   virtual void read_back() = 0;
-  /// All vectors in host memory; not timed.
+  /// Returns all three vectors in host memory; not timed.
   virtual Vectors result() = 0;
 
  protected:
@@ -95,7 +96,7 @@ class Way {
   const Prepared* program_;
 };
 
-/// Vectors in buffers of the context: on the user's memory, or on the runtime's.
+/// Vectors in mapped buffers: on the user's memory (CL_MEM_USE_HOST_PTR) or on the runtime's.
 class Mapped final : public Way {
  public:
   Mapped(const Prepared& program, const Offload& offload)
@@ -184,7 +185,7 @@ class Mapped final : public Way {
   std::array<Vector, 3> vectors_;
 };
 
-/// The user's vectors, copied to buffers of the device and back.
+/// Vectors in the user's memory, which commands copy to buffers of the device and back.
 class Copied final : public Way {
  public:
   Copied(const Prepared& program, const Offload& offload)
@@ -229,7 +230,7 @@ class Copied final : public Way {
   QueueEnd end_;
 };
 
-/// Coarse-grained shared virtual memory: pointers that host and device both use.
+/// Vectors in coarse-grained shared virtual memory, with pointers that host and device both use.
 class Shared final : public Way {
  public:
   Shared(const Prepared& program, const Offload& offload) : Way(program), offload_(&offload) {}
@@ -304,7 +305,8 @@ class OpenclOffload final : public Offload {
   void run(Phases& phases, std::uint64_t seed) override {
     way_ = make_way();
     way_->begin(phases, seed);
-    // Before sending: an FPGA's runtime places a buffer according to its kernel.
+    // Arguments are set before the sends, because an FPGA's runtime places a buffer where its
+    // kernel is.
     phases("set_arguments", [&] {
       way_->set_arguments();
       const auto size = static_cast<Uint>(elements());
@@ -358,7 +360,7 @@ class OpenclOffload final : public Offload {
 
 bool shares_pointers(DeviceId device) {
   Bitfield capabilities = 0;
-  // Devices before 2.0 do not support the query.
+  // Devices before OpenCL 2.0 answer the query with an error.
   return api().clSVMAlloc != nullptr && api().clSVMFree != nullptr &&
          api().clEnqueueSVMMap != nullptr && api().clEnqueueSVMUnmap != nullptr &&
          api().clSetKernelArgSVMPointer != nullptr &&

@@ -1,4 +1,4 @@
-// The vector addition in OpenCL, phase by phase.
+// The vector addition through OpenCL, phase by phase.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,15 @@ namespace isthmus::cl {
 
 struct Target {
   DeviceId device = nullptr;
-  std::string binary;  ///< empty: compiles source
+  std::string binary;  ///< file with the kernel; empty: the device compiles source
 };
 
-/// Offloads of a device; `shares_pointers`: whether it has coarse-grained shared virtual memory.
+/// Describes a device's offloads; `shares_pointers` says whether it has coarse-grained shared
+/// virtual memory.
 std::vector<OperationInfo> offloads(bool shares_pointers);
 bool shares_pointers(DeviceId device);
 
-/// `choose` finds the device; it is the first timed step.
+/// Creates the offload. `choose` finds the device, in the first timed phase.
 std::unique_ptr<Offload> make_offload(const OperationSpec& spec, std::function<Target()> choose);
 
 }  // namespace isthmus::cl

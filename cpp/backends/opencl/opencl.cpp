@@ -1,4 +1,4 @@
-// Any OpenCL device, through the ICD loader, which is loaded at run time.
+// The backend `opencl`: any OpenCL device, through the ICD loader, which is loaded at run time.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -56,7 +56,7 @@ std::string type_name(cl::Bitfield type) {
   return (type & cl::device_type_cpu) != 0 ? "cpu" : "custom";
 }
 
-/// PCI address in sysfs's form; empty if unknown.
+/// Returns the PCI address as sysfs writes it; empty if unknown.
 std::string pci_address(cl::DeviceId device) {
   cl::PciBusInfo bus{};
   const std::string extensions = cl::text_info(device, cl::device_extensions);
@@ -71,10 +71,10 @@ std::string pci_address(cl::DeviceId device) {
   return text.data();
 }
 
-/// The published example makes 1024 sweeps, which take seconds for large buffers.
+/// Default number of sweeps: the 1024 of AMD's published example take seconds for large buffers.
 constexpr unsigned usual_sweeps = 16;
 
-/// Whether a platform is above an emulated card; other platforms of the process are not.
+/// Returns whether emulated cards are below this platform: only AMD's can have them.
 bool on_emulated_card(cl::Platform platform) {
   return emulated_card::present() && cl::text_info(platform, cl::platform_name) == "Xilinx";
 }
@@ -83,19 +83,20 @@ bool compiles(cl::DeviceId device) {
   return cl::value_info<cl::Uint>(device, cl::device_compiler_available) != 0;
 }
 
-/// Whether any binary may be loaded without permission, which the description allows without
-/// hardware.
+/// Returns whether any binary may be loaded without the user's permission: the environment says so
+/// if there is no hardware.
 bool may_program() {
   const char* word = std::getenv("ISTHMUS_MAY_PROGRAM");
   return word != nullptr && std::string_view(word) == "yes";
 }
-/// The default binary for a device that does not compile.
+/// Returns the binary to load if the user names none; empty if there is none, or the device is
+/// hardware.
 std::string default_binary() {
   const char* file = std::getenv("ISTHMUS_DEFAULT_BINARY");
   return file != nullptr && may_program() ? file : "";
 }
 
-/// The binary to load on a device. Throws if none is allowed.
+/// Returns the binary to load on a device. Throws UsageError if the user has not allowed it.
 std::string chosen_binary(const Options& options) {
   const auto named = options.find("xclbin");
   if (named == options.end()) {
@@ -114,7 +115,7 @@ std::string chosen_binary(const Options& options) {
   return named->second;
 }
 
-/// Joint operations of such devices.
+/// Describes the operations of a device with other ranks.
 std::vector<OperationInfo> exchanges(cl::DeviceId device, cl::Session* session,
                                      const std::string& initiator) {
   std::vector<OperationInfo> known = {staged_exchange(initiator)};
@@ -124,8 +125,8 @@ std::vector<OperationInfo> exchanges(cl::DeviceId device, cl::Session* session,
   return known;
 }
 
-/// `session`: of an open device. Without it, a device that compiles has all kernels, and any other
-/// device none.
+/// Describes a device. `session` is null unless the device is open: a device that compiles then has
+/// all kernels, any other none.
 DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::string& id,
                     cl::Session* session) {
   const auto has_kernel = [&](const char* name) {
@@ -190,12 +191,12 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
   }
   if (on_emulated_card(platform)) {
     emulated_card::describe(info);
-    // Both transfers of a call reach the card in sequence: without the program's clock their
-    // overlap is invisible, and they would take twice as long.
+    // Isthmus runs without the virtual clock, so the card executes both transfers of a call in
+    // turn: `bidirectional` would take twice as long as it should.
     std::erase_if(info.operations,
                   [](const OperationInfo& one) { return one.name == "bidirectional"; });
   } else {
-    // Messages above an emulated card do not read its clock: the host's time alone would mislead.
+    // Exchanges do not read an emulated card's clock: the host's time alone would mislead.
     std::ranges::move(exchanges(device, session, initiator), std::back_inserter(info.operations));
   }
   return info;
@@ -238,7 +239,7 @@ class OpenclBackend final : public Backend {
   std::vector<DeviceInfo> devices() override {
     std::vector<DeviceInfo> found;
     each_device([&found](cl::Platform platform, cl::DeviceId device, const std::string& id) {
-      // A runtime that needs binaries may report a device as unavailable unless a context has it.
+      // A runtime that needs binaries may report a device as unavailable until a context has it.
       if (compiles(device) && cl::value_info<cl::Uint>(device, cl::device_available) == 0) {
         return;
       }
@@ -247,7 +248,7 @@ class OpenclBackend final : public Backend {
         try {
           session.emplace(device, default_binary());
         } catch (const BackendError&) {
-          session.reset();  // reported when the device is opened; other devices are unaffected
+          session.reset();  // opening the device reports the error; other devices are listed
         }
       }
       found.push_back(describe(platform, device, id, session ? &*session : nullptr));
@@ -288,7 +289,7 @@ class OpenclBackend final : public Backend {
   }
 
  private:
-  /// Calls `visit` for each device. Ids are "platform:device" in the loader's order.
+  /// Calls `visit` for each device. Ids are "platform:device", numbers in the ICD loader's order.
   template <class Visit>
   static void each_device(const Visit& visit) {
     std::size_t platform_index = 0;

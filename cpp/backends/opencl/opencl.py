@@ -32,7 +32,7 @@ GET_ONE = "apt-get install pocl-opencl-icd, or pip install 'isthmus[pocl]'"
 
 
 def vendor_folders() -> list[Path]:
-    """Folders of ``.icd`` files: the user's choice, else the usual folders."""
+    """Returns the folders of ``.icd`` files: the user's choice, else the usual folders."""
     chosen = os.environ.get("OCL_ICD_VENDORS")
     if chosen:
         return [Path(chosen)]
@@ -40,7 +40,7 @@ def vendor_folders() -> list[Path]:
 
 
 def icd_files() -> list[Path]:
-    """All ``.icd`` files, in order of preference."""
+    """Returns all ``.icd`` files, in order of preference."""
     files: list[Path] = []
     for folder in vendor_folders():
         files += [folder] if folder.is_file() else sorted(folder.glob("*.icd"))
@@ -98,7 +98,7 @@ def fpga_emulator(runtime: Path) -> Path:
 
 
 def extra_libraries() -> list[str]:
-    """Libraries that the user gives to the Khronos loader in addition to ``.icd`` files."""
+    """Returns libraries that the user gives the Khronos loader in addition to ``.icd`` files."""
     return [name for name in os.environ.get("OCL_ICD_FILENAMES", "").split(":") if name]
 
 

@@ -25,7 +25,7 @@ void enqueue(Queue queue, Direction direction, Mem device, std::byte* host, std:
 
 void flush(Queue queue) { check(api().clFlush(queue), "clFlush"); }
 
-/// A host buffer, a device buffer, and the direction between them.
+/// The two ends of a transfer, and its direction.
 struct Lane {
   Lane(const Session& session, const OperationSpec& spec, Direction direction)
       : direction(direction),
@@ -45,7 +45,8 @@ struct Lane {
   std::unique_ptr<DeviceMemory> device;
 };
 
-/// `depth` transfers in one direction, queued and completed together; a pair of parts for `rw`.
+/// `depth` transfers in one direction that are queued and complete together. `rw` has two parts,
+/// one per direction.
 class Transfer final : public Operation {
  public:
   Transfer(const Session& session, const OperationSpec& spec, std::vector<Direction> parts)
@@ -85,7 +86,7 @@ class Transfer final : public Operation {
   QueueEnd end_;
 };
 
-/// Both directions at once, each on a separate queue.
+/// Transfers in both directions at once, on a queue for each.
 class Bidirectional final : public Operation {
  public:
   Bidirectional(const Session& session, const OperationSpec& spec)
@@ -124,7 +125,7 @@ class Bidirectional final : public Operation {
   QueueEnd down_end_;
 };
 
-/// Mapping a buffer for reading and writing, and unmapping it: each half is timed separately.
+/// Maps a buffer for reading and writing, and unmaps it: two parts, each timed alone.
 class MapUnmap final : public Operation {
  public:
   MapUnmap(const Session& session, const OperationSpec& spec)
@@ -162,8 +163,8 @@ class MapUnmap final : public Operation {
     }
   }
 
-  // Before the map there is no host end to poison, and during it the device's end must not be
-  // accessed: both hold an earlier part's data, which differ in every byte.
+  // Neither end can be filled with other contents: before the map there is no host memory, during
+  // the map the device must not be accessed. Both hold earlier data, which differ in every byte.
   void arm_fully(std::size_t part, std::uint64_t seed) override {
     put_pattern(part == 0 ? static_cast<Memory&>(device_) : view_, view_.bytes(), seed);
   }
@@ -179,8 +180,9 @@ class MapUnmap final : public Operation {
   std::vector<Movement> up_;
 };
 
-/// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out, each stage on a
-/// separate queue. One repetition is one chunk; filling and draining are part of a batch.
+/// A stream of chunks through `depth` buffers: to the device, copied by a kernel, back, each stage
+/// on its own queue. One repetition is one chunk; a batch includes the times to fill and drain the
+/// buffers.
 class Stream final : public Operation {
  public:
   Stream(Session& session, const OperationSpec& spec)
@@ -208,7 +210,7 @@ class Stream final : public Operation {
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
     return 2 * bytes_;
   }
-  /// At least twice the number of buffers: fewer would show only filling and draining.
+  /// Returns twice the number of buffers: with fewer chunks, filling and draining would dominate.
   [[nodiscard]] std::uint64_t least_batch() const override { return 2 * slots_.size(); }
 
   void run(std::size_t /*part*/, std::uint64_t repetitions) override {
@@ -235,7 +237,7 @@ class Stream final : public Operation {
     Lane in;
     Lane out;
     Owned<Kernel> kernel;
-    Owned<Event> done;  ///< of the last chunk that used this slot
+    Owned<Event> done;  ///< set when the last chunk in this slot has left
   };
 
   void submit(Slot& slot) {
@@ -270,7 +272,8 @@ class Stream final : public Operation {
   std::deque<QueueEnd> ends_;
 };
 
-/// Device memory, and copies between it and the host's end that complete together.
+/// A buffer on the device and a staging buffer, with copies that begin at once and complete
+/// together.
 class BufferStaging final : public Staging {
  public:
   BufferStaging(const Session& session, const std::string& memory, std::size_t bytes)
@@ -301,7 +304,7 @@ class BufferStaging final : public Staging {
   QueueEnd end_;
 };
 
-/// An operation on a device that keeps no data: only its calls are timed, without verification.
+/// Wraps an operation on a device that keeps no data: its calls are timed and nothing is verified.
 class CallsOnly final : public Operation {
  public:
   explicit CallsOnly(std::unique_ptr<Operation> calls) : calls_(std::move(calls)) {}

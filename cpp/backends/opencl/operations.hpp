@@ -1,4 +1,4 @@
-// Operations of the OpenCL backend; one maker for each operation of its table.
+// The operations of the OpenCL backend, and the functions that create them.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace isthmus::cl {
 
-/// The operations of a device; those with kernels only if the device has them.
+/// Describes a device's operations; those by kernels only if the device has the kernels.
 std::vector<OperationInfo> operations(const std::function<bool(const char*)>& has_kernel,
                                       const std::string& initiator);
 
-/// Throws UsageError for an operation that is not in the table.
+/// Creates an operation; throws UsageError if none has the name.
 std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec& spec);
 
-/// Creates the buffers for the channel through the host.
+/// Creates a device buffer and a staging buffer for the channel through the host.
 std::unique_ptr<Staging> make_staging(const Session& session, const std::string& memory,
                                       std::size_t bytes);
 

@@ -9,7 +9,7 @@ if(XRT_INCLUDE_DIR AND XRT_COREUTIL AND UUID_INCLUDE_DIR)
   string(REGEX REPLACE ".*\\.so\\." "" xrt_version ${xrt_file})
   isthmus_add_backend(xrt NEEDS_DEVICE SOURCES loader.cpp)
   target_compile_definitions(isthmus_xrt PRIVATE ISTHMUS_XRT_VERSION="${xrt_version}")
-  # Calls XRT, which loader.cpp opens before: not linked with it.
+  # This library calls XRT and is not linked with it: loader.cpp opens XRT before this library.
   isthmus_add_library(xrt_native xrt SOURCES xrt.cpp session.cpp operations.cpp kernels.cpp buffers.cpp
                       offload.cpp registers.cpp)
   target_include_directories(isthmus_xrt_native SYSTEM PRIVATE ${XRT_INCLUDE_DIR} ${UUID_INCLUDE_DIR})

@@ -8,13 +8,13 @@ namespace isthmus::xrt_native {
 namespace {
 
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
-/// Pages that are accessed together: a few MiB.
+/// Number of pages that are accessed together, a few MiB.
 constexpr std::size_t pages_at_once = 1024;
 
 constexpr const char* own_memory = "alloc_host";
 constexpr const char* user_memory = "use_host_ptr";
 
-/// Calls `action(offset, words)` for pieces of words that are a page apart.
+/// Calls `action(offset, words)` for pieces of `words`, whose words lie a page apart from `offset`.
 template <class Word, class Action>
 void in_pieces(std::size_t offset, std::span<Word> words, const Action& action) {
   while (!words.empty()) {
@@ -45,8 +45,8 @@ xrt::bo make(const Session& session, const OperationSpec& spec, HostBuffer* own)
 
 }  // namespace
 
-/// Copies whole pages from the device to the host's side, passes them to `visitor`, copies changed
-/// pages back to the device, and restores the host's side.
+/// Copies whole pages from the device to the buffer's host side, calls `visitor`, copies the pages
+/// back if it changed them, and restores the host side.
 template <class Visit>
 void DeviceSide::visit(std::size_t offset, std::size_t bytes, Access access, const Visit& visitor) {
   const std::size_t begin = offset / page_bytes * page_bytes;
@@ -54,7 +54,7 @@ void DeviceSide::visit(std::size_t offset, std::size_t bytes, Access access, con
   const std::size_t size = std::min(pages * page_bytes, bytes_ - begin);
   const std::span host(host_ + begin, size);
   const std::vector<std::byte> before(host.begin(), host.end());
-  // So that the host's data do not count as the device's if nothing arrives.
+  // Inverted, so that the host's data do not pass as the device's if nothing arrives.
   std::ranges::transform(host, host.begin(), [](std::byte value) { return ~value; });
   buffer_.sync(XCL_BO_SYNC_BO_FROM_DEVICE, size, begin);
   visitor(host_ + offset);

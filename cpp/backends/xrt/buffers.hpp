@@ -1,4 +1,4 @@
-// Buffer objects for the verification: the host's side, and the device's data.
+// XRT's buffer objects, and access to their host side and their device's data for the verification.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace isthmus::xrt_native {
 /// A kind of host memory that the device accesses.
 inline constexpr const char* reachable_memory = "host_only";
 
-/// The device's data of a buffer object. They are accessed through the buffer's host side, which is
-/// then restored, so that a check of one side never affects the other.
+/// The data of a buffer object on the device. Access goes through the buffer's host side, which is
+/// then restored, so that a check of one side does not change the other.
 class DeviceSide final : public Memory {
  public:
   DeviceSide(xrt::bo buffer, std::size_t bytes)
@@ -35,7 +35,7 @@ class DeviceSide final : public Memory {
   std::size_t bytes_;
 };
 
-/// Location of the host's data, by kind of memory:
+/// A buffer object and the host's data for it, whose place depends on the kind of memory:
 ///   alloc_host    in the buffer object's own host side
 ///   use_host_ptr  in page-aligned memory on which the buffer object is created
 ///   host_only     in host memory that the device accesses; nothing is transferred
@@ -44,11 +44,12 @@ class Lane {
  public:
   Lane(const Session& session, const OperationSpec& spec, xclBOSyncDirection direction);
 
-  /// The program's memory beside the buffer object; null if there is no copy.
+  /// Returns the program's memory if the program copies it to and from the buffer object, else
+  /// null.
   [[nodiscard]] std::byte* staged() const { return staged_; }
   [[nodiscard]] xrt::bo& buffer() { return buffer_; }
   [[nodiscard]] Movement movement();
-  /// The host's end and the device's, with the copies between them.
+  /// The host's data, the device's data, and copies between them.
   [[nodiscard]] std::byte* host() { return staged_ != nullptr ? staged_ : view_->data(); }
   [[nodiscard]] Memory& device() { return *device_; }
   void to_device();
@@ -64,7 +65,7 @@ class Lane {
   std::size_t bytes_;
 };
 
-/// Kinds of memory that a device supports, the default first.
+/// Returns the kinds of memory that a device supports; the first is the default.
 std::vector<std::string> memory_kinds(const Contents& contents);
 
 }  // namespace isthmus::xrt_native

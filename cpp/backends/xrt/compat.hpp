@@ -1,10 +1,10 @@
-// XRT's headers. Only this file contains the differences between 2.13 and newer versions.
+// Includes XRT's headers and hides the differences between XRT 2.13 and newer versions.
 #pragma once
 
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
-#if __has_include(<xrt/experimental/xrt_xclbin.h>)  // moved after 2.18
+#if __has_include(<xrt/experimental/xrt_xclbin.h>)  // versions after 2.18 moved this header
 #include <xrt/experimental/xrt_ip.h>
 #include <xrt/experimental/xrt_system.h>
 #include <xrt/experimental/xrt_xclbin.h>
@@ -22,8 +22,8 @@
 
 namespace isthmus::xrt_native {
 
-/// Whether this version declares transfers that do not wait (2.14 and newer); a device may still
-/// refuse them.
+/// Whether this XRT declares transfers that do not wait (since 2.14); a device may still refuse
+/// them.
 template <class Bo>
 concept StartsTransfers = requires(Bo& bo) { bo.async(XCL_BO_SYNC_BO_TO_DEVICE).wait(); };
 
@@ -35,7 +35,7 @@ void transfer_together(std::span<Bo> buffers, xclBOSyncDirection direction) {
   }
 }
 
-/// Whether this buffer's device starts transfers without waiting, found by trial.
+/// Returns whether the buffer's device starts transfers without waiting, found by a trial.
 template <class Bo>
 bool can_start(Bo& buffer) {
   if constexpr (StartsTransfers<Bo>) {
@@ -50,10 +50,11 @@ bool can_start(Bo& buffer) {
 }
 
 #pragma GCC diagnostic push
-// Newer versions prefer contexts, which 2.13 lacks.
+// XRT deprecates this call in favour of contexts, which 2.13 lacks.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/// Programs the device, or attaches this process to its bitstream if that is already loaded.
+/// Programs the device with the bitstream; if it is loaded already, only attaches this process to
+/// it.
 inline xrt::uuid load(xrt::device& device, const xrt::xclbin& image) {
   return device.load_xclbin(image);
 }

@@ -27,7 +27,7 @@ xrt::bo host_buffer(const Session& session, const Bank& bank, std::size_t bytes)
   return kept ? *kept : session.make_buffer(bytes, bank, xrt::bo::flags::host_only);
 }
 
-/// A buffer of a kernel, and its contents.
+/// A buffer that a kernel works on, and access to its contents for the verification.
 class Worked {
  public:
   Worked(const Session& session, const Bank& bank, bool on_host, std::size_t bytes)
@@ -86,7 +86,7 @@ class Sweep final : public SweepOperation {
   }
 
  private:
-  std::deque<Worked> worked_;  // a deque, so that addresses stay
+  std::deque<Worked> worked_;  // elements of a deque keep their addresses
   xrt::run run_;
 };
 

@@ -1,4 +1,4 @@
-// Kernels of the bitstream that sweep over buffers in card or host memory.
+// Operations by kernels of the bitstream that sweep over card or host memory.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace isthmus::xrt_native {
 
-/// Operations of the bitstream's bandwidth kernels. On an emulated card they are models.
+/// Describes the bitstream's bandwidth kernels; on an emulated card they are models.
 std::vector<OperationInfo> sweep_operations(const Contents& contents, bool emulated);
 
-/// Targets that these kernels do not access, with reason and remedy.
+/// Returns the targets (host, device) that no kernel accesses, each with the reason and a remedy.
 std::vector<std::pair<std::string, std::string>> unreached(const Contents& contents);
 
-/// Returns null for another operation.
+/// Creates one of these operations; returns null for another operation.
 std::unique_ptr<Operation> make_sweep(const Session& session, const OperationSpec& spec);
 
 }  // namespace isthmus::xrt_native

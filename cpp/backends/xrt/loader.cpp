@@ -1,5 +1,5 @@
-// The backend's shared object: opens the installed XRT by name, then the object that calls it.
-// Neither depends on XRT, so that both can be installed without it.
+// The backend's shared object. It opens the installed XRT by name, then the library that calls XRT.
+// Neither is linked with XRT, so that both can be installed without it.
 #include <dlfcn.h>
 
 #include <filesystem>
@@ -18,8 +18,8 @@ std::filesystem::path place_of(const void* symbol) {
   return dladdr(symbol, &found) == 0 ? "" : found.dli_fname;
 }
 
-/// The object that calls XRT, bound to the installed XRT. Throws BackendError if that is missing or
-/// has other functions.
+/// Opens XRT and the library that calls it, and returns the backend of that library. Throws
+/// BackendError if XRT is missing or lacks functions.
 Backend* bound() {
   void* xrt = dlopen(runtime, RTLD_NOW | RTLD_GLOBAL);
   if (xrt == nullptr) {

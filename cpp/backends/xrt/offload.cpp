@@ -17,7 +17,7 @@ constexpr const char* reachable_memory = "host_only";
 constexpr auto to_device = XCL_BO_SYNC_BO_TO_DEVICE;
 constexpr auto from_device = XCL_BO_SYNC_BO_FROM_DEVICE;
 
-/// A way to give three vectors to the device and to get the third back.
+/// A way to hand two vectors to the device and to get the third back.
 class Way {
  public:
   Way(const Session& session, const Offload& offload) : session_(&session), offload_(&offload) {}
@@ -25,7 +25,7 @@ class Way {
   Way& operator=(const Way&) = delete;
   virtual ~Way() = default;
 
-  /// Executes `allocate`, `populate` and, if there is a mapping, `map`.
+  /// Executes `allocate` and `populate`, and `map` if the vectors are mapped.
   virtual void begin(Phases& phases, std::uint64_t seed) = 0;
   virtual void send() {
     buffers_[0].sync(to_device);
@@ -38,7 +38,8 @@ class Way {
 
  protected:
   [[nodiscard]] const Offload& offload() const { return *offload_; }
-  /// Creates the buffer for vector `index` in the memory that the kernel accesses.
+  /// Creates the buffer for vector `index`, by `make`, in the memory that the kernel's argument
+  /// needs.
   template <class Make>
   void make(bool on_host, const Make& make_one) {
     const BufferKernel& kernel = session_->contents().vadd.value();
@@ -57,13 +58,13 @@ class Way {
 
 std::array<void*, 3> each(const Vectors& vectors) { return {vectors.a, vectors.b, vectors.c}; }
 
-/// Buffer objects on the program's memory.
+/// Vectors in the program's memory, on which buffer objects are created.
 class Handed final : public Way {
  public:
   using Way::Way;
   ~Handed() override {
     for (std::size_t i = 0; i < buffers().size(); ++i) {
-      buffer(i) = {};  // a buffer must not outlive its memory
+      buffer(i) = {};  // a buffer object must not outlive the program's memory
     }
   }
   Handed(const Handed&) = delete;
@@ -98,7 +99,7 @@ class Handed final : public Way {
   std::optional<HostVectors> host_;
 };
 
-/// Vectors in the buffer objects' own memory.
+/// Vectors in the buffer objects' own memory, where the program writes and reads them.
 class Own final : public Way {
  public:
   using Way::Way;
@@ -125,7 +126,7 @@ class Own final : public Way {
   Vectors vectors_;
 };
 
-/// The program's vectors, which it copies to the buffer objects' own memory and back.
+/// Vectors in the program's memory, which copies them to the buffer objects' memory and back.
 class Copied final : public Way {
  public:
   using Way::Way;
@@ -232,7 +233,7 @@ class XrtOffload final : public Offload {
   std::unique_ptr<Way> way_;
 };
 
-/// Phases without a separate wait: `sync` returns after the data have arrived.
+/// Returns the phases without separate waits, because `sync` returns after the data have arrived.
 std::vector<std::string> waiting_phases(bool map) {
   std::vector<std::string> phases = device_phases(map);
   std::erase(phases, "migrate_to_device_wait");
@@ -247,7 +248,7 @@ std::vector<OperationInfo> offloads(const Contents& contents) {
   }
   OperationInfo handed = user_offload(waiting_phases(true));
   handed.axes.push_back({.name = "handover", .usual = user_pointer, .values = {user_pointer}});
-  // Programs use both ways, and memory that begins within a page works only in this way.
+  // For memory that begins within a page only copies work; for other memory programs use both ways.
   OperationInfo copied = user_offload(waiting_phases(false));
   copied.axes.push_back({.name = "handover", .usual = copy, .values = {copy}});
   OperationInfo own = offload_of(waiting_phases(true));

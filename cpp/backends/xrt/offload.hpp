@@ -11,12 +11,12 @@
 
 namespace isthmus::xrt_native {
 
-/// Offloads of the bitstream's vector addition; empty if it has none.
+/// Describes the offloads of the bitstream's kernel `vadd`; empty if it has none.
 std::vector<OperationInfo> offloads(const Contents& contents);
-/// Kinds of memory that it does not support, with the reason.
+/// Returns the kinds of memory that the offload lacks, each with the reason.
 std::vector<std::pair<std::string, std::string>> offload_lacks(const Contents& contents);
 
-/// Creates the offload on that board, which it opens and programs as its first timed step.
+/// Creates the offload on a board, which it opens and programs in the first timed phase.
 std::unique_ptr<Offload> make_offload(const OperationSpec& spec, const BoardId& board,
                                       const Options& options);
 

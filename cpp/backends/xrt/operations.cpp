@@ -11,8 +11,8 @@ namespace {
 constexpr xclBOSyncDirection to_device = XCL_BO_SYNC_BO_TO_DEVICE;
 constexpr xclBOSyncDirection from_device = XCL_BO_SYNC_BO_FROM_DEVICE;
 
-/// `depth` buffers in one direction, in sequence or, if the device can, all at once; a pair of
-/// parts for `rw`.
+/// Transfers of `depth` buffers in one direction: all at once if the device can start them so, else
+/// one after the other. `rw` has two parts, one per direction.
 class Transfer final : public Operation {
  public:
   Transfer(const Session& session, const OperationSpec& spec,
@@ -62,7 +62,7 @@ class Transfer final : public Operation {
   struct Part {
     xclBOSyncDirection direction{};
     std::vector<std::unique_ptr<Lane>> lanes;
-    std::vector<xrt::bo> buffers;  ///< the lanes' buffers, side by side for the timed loop
+    std::vector<xrt::bo> buffers;  ///< the lanes' buffers in a row, which the timed loop passes on
     std::vector<Movement> movements;
   };
 
@@ -85,7 +85,7 @@ class Transfer final : public Operation {
   std::vector<Part> parts_;
 };
 
-/// The buffer object of a lane, in either direction.
+/// A lane's buffer object as staging: copies to and from the device.
 class LaneStaging final : public Staging {
  public:
   LaneStaging(const Session& session, const OperationSpec& spec)
@@ -105,7 +105,7 @@ class LaneStaging final : public Staging {
   Lane lane_;
 };
 
-/// Starts a kernel without work and waits for it.
+/// Starts the kernel that does nothing and waits for its end.
 class Launch final : public Operation {
  public:
   explicit Launch(const Session& session) : run_(session.make_run(empty_kernel)) {}
@@ -152,7 +152,7 @@ std::unique_ptr<Staging> make_staging(const Session& session, const std::string&
 OperationInfo exchange_through_host(const Contents& contents) {
   OperationInfo info = staged_exchange("dma");
   info.memory_kinds = memory_kinds(contents);
-  // Host memory that the device accesses needs no copy.
+  // Host memory that the device accesses is not staged.
   std::erase(info.memory_kinds, reachable_memory);
   return info;
 }

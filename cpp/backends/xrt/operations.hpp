@@ -1,4 +1,4 @@
-// Operations of the native XRT backend; one maker for each operation of its table.
+// The operations of the native XRT backend, and the functions that create them.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ namespace isthmus::xrt_native {
 
 std::vector<OperationInfo> operations(const Contents& contents);
 
-/// Throws UsageError for an operation that is not in the table.
+/// Creates an operation; throws UsageError if none has the name.
 std::unique_ptr<Operation> make_operation(const Session& session, const OperationSpec& spec);
 
-/// The exchange through the host, and its buffers.
+/// Describes the exchange through the host, and creates the buffers for it.
 OperationInfo exchange_through_host(const Contents& contents);
 std::unique_ptr<Staging> make_staging(const Session& session, const std::string& memory,
                                       std::size_t bytes);

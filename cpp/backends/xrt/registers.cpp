@@ -16,7 +16,7 @@ OperationInfo described(const char* operation) {
   Access access{.operation = operation, .instruction = "read_register", .width = width};
   if (access.stores()) {
     access.instruction = "write_register";
-    access.pipelined = true;  // posted
+    access.pipelined = true;  // a store does not wait for its arrival
   }
   return describe(access, mapped, width);
 }
@@ -26,7 +26,7 @@ const std::optional<NamedRange>& range_of(const Permission& permission,
   return operation == load_register ? permission.registers : permission.memory;
 }
 
-/// One call for one register. Stores are verified if loads are permitted.
+/// Accesses one register by one call. Stores are read back if the user permits loads.
 class Register final : public Operation {
  public:
   Register(const Session& session, const NamedRange& range, const OperationSpec& spec,
@@ -49,7 +49,7 @@ class Register final : public Operation {
   [[nodiscard]] bool moves_data() const override { return checked_; }
   void arm_fully(std::size_t /*part*/, std::uint64_t seed) override {
     word_ = static_cast<std::uint32_t>(seed);
-    ip_.write_register(at_, ~word_);  // contents that the timed store must replace
+    ip_.write_register(at_, ~word_);  // other contents, which the timed store must replace
   }
   [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t /*seed*/) override {
     return ip_.read_register(at_) == word_;
@@ -78,7 +78,7 @@ void check(const Session& session, const std::optional<NamedRange>& range, bool 
   }
   try {
     const xrt::ip ip = session.open_registers(range->name);
-    if (may_load) {  // shims without a card open the kernel, and refuse each access
+    if (may_load) {  // shims without a card open the kernel but refuse each access
       static_cast<void>(ip.read_register(static_cast<std::uint32_t>(range->offset)));
     }
   } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-// Registers of the bitstream's kernels through xrt::ip, if the user permits access.
+// Operations on registers of the bitstream's kernels through xrt::ip, if the user permits them.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,16 @@
 
 namespace isthmus::xrt_native {
 
-/// Permitted operations. `--registers KERNEL:OFFSET` and `--memory KERNEL:OFFSET+BYTES` name
-/// registers; the latter may be stored to, as arguments of a kernel that does not run.
+/// Describes the permitted operations. The user names registers by `--registers KERNEL:OFFSET`, and
+/// by `--memory KERNEL:OFFSET+BYTES` arguments of a kernel that does not run: these may be stored
+/// to.
 std::vector<OperationInfo> register_operations(const Permission& permission);
 
-/// Throws UsageError for a range that XRT does not accept, BackendError if it refuses the kernel,
-/// which must not be in use; a shim without a card has no registers.
+/// Throws UsageError for a range that XRT does not accept. Throws BackendError if XRT refuses the
+/// kernel, because another program uses it or the shim has no registers.
 void check_registers(const Session& session, const Permission& permission);
 
-/// Returns null for another operation.
+/// Creates one of these operations; returns null for another operation.
 std::unique_ptr<Operation> make_register_operation(const Session& session,
                                                    const Permission& permission,
                                                    const OperationSpec& spec);

@@ -27,11 +27,11 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Whether any bitstream may be loaded without permission, because there is no hardware to damage.
+/// Returns whether any bitstream may be loaded without permission, because no hardware can suffer.
 bool without_hardware() { return environment("ISTHMUS_MAY_PROGRAM") == "yes"; }
 
-/// Whether a memory is host memory. Real platforms give it the type of card memory: drivers use its
-/// name, too.
+/// Returns whether a memory of the bitstream is host memory. Real platforms give it the type of
+/// card memory, so its name counts, as in the drivers.
 bool is_host_memory(const xrt::xclbin::mem& memory) {
   return memory.get_used() && (memory.get_type() == xrt::xclbin::mem::memory_type::host ||
                                memory.get_tag().starts_with("HOST["));
@@ -48,14 +48,14 @@ Bank bank_of(const xrt::xclbin::mem& memory) {
   return {static_cast<unsigned>(memory.get_index()), memory.get_tag(), memory.get_size_kb() * 1024};
 }
 
-/// For each of a kernel's buffers the first memory of that kind that it accesses; empty if a buffer
-/// has none.
+/// Returns for each of a kernel's buffers the first memory, of the wanted sort, that it accesses;
+/// empty if one has none.
 std::vector<Bank> banks_of(const xrt::xclbin::kernel& kernel, bool (*is)(const xrt::xclbin::mem&)) {
   std::vector<Bank> banks;
   for (const xrt::xclbin::arg& argument : kernel.get_args()) {
     const std::vector<xrt::xclbin::mem> memories = argument.get_mems();
     if (memories.empty()) {
-      continue;  // a scalar argument
+      continue;  // this argument is no buffer
     }
     const auto found = std::ranges::find_if(memories, is);
     if (found == memories.end()) {
@@ -66,7 +66,7 @@ std::vector<Bank> banks_of(const xrt::xclbin::kernel& kernel, bool (*is)(const x
   return banks;
 }
 
-/// Reads the file; different errors for a missing file and for one that is not an xclbin.
+/// Reads an xclbin; the errors for a missing file and for another kind of file differ.
 xrt::xclbin read(const std::string& file) {
   if (!std::filesystem::exists(file)) {
     throw UsageError("no file " + file + "; " + how_to_name_one);
@@ -78,7 +78,8 @@ xrt::xclbin read(const std::string& file) {
   }
 }
 
-/// The platform's validation bitstream among those that this backend's description found.
+/// Returns the platform's validation bitstream among the files in ISTHMUS_VALIDATION_BINARIES;
+/// empty if none.
 std::string validation_file(const std::string& platform) {
   std::istringstream files(environment("ISTHMUS_VALIDATION_BINARIES"));
   for (std::string file; std::getline(files, file, ':');) {
@@ -87,7 +88,7 @@ std::string validation_file(const std::string& platform) {
         return file;
       }
     } catch (const std::exception&) {
-      continue;  // unreadable, or not ours to repair
+      continue;  // a file that cannot be read is skipped
     }
   }
   return {};
@@ -122,7 +123,7 @@ void Session::prepare(const Options& options) {
 }
 
 void Session::program(const Options& options) {
-  // A failed board leaves the list, which renumbers the boards after it.
+  // XRT drops a board that fails from its list and renumbers the boards after it.
   const std::string place = property_of<xrt::info::device::bdf>(device_);
   if (!board_.pci_address.empty() && place != board_.pci_address) {
     throw BackendError("XRT's device " + std::to_string(board_.index) + " is the board at " +
@@ -161,7 +162,7 @@ void Session::look() {
     use(standard, true);
     probe();
   } else {
-    // Another user may use the board: no buffer is created and no byte moved before it is opened.
+    // A listing creates no buffer and moves no byte: another user may use the board.
     contents_.uuid = device_.get_xclbin_uuid();
   }
 }
@@ -176,7 +177,7 @@ void Session::use(const std::string& file, bool may_program) {
   try {
     contents_.uuid = load(device_, image);
   } catch (const std::exception& error) {
-    // The driver refuses while another process uses the board.
+    // The driver refuses if another process uses the board.
     throw BackendError("cannot load " + file + ": " + error.what());
   }
   contents_.file = file;
@@ -208,8 +209,9 @@ void Session::use(const std::string& file, bool may_program) {
       kernels, [](const xrt::xclbin::kernel& kernel) { return kernel.get_name() == empty_kernel; });
 }
 
-/// Without the file the memories are unknown: takes those that give a buffer, with the largest size
-/// that they give. Trying buffers without a host side costs nothing.
+/// Uses the loaded bitstream without its file, so its memories are unknown: takes each memory in
+/// which a buffer can be allocated, with the largest such size. Buffers without host side cost
+/// nothing.
 void Session::use_loaded() {
   contents_.uuid = device_.get_xclbin_uuid();
   for (unsigned group = 0; group < most_groups; ++group) {
@@ -230,7 +232,8 @@ void Session::use_loaded() {
   }
 }
 
-/// Checks whether a page goes to the device and comes back after its host side was overwritten.
+/// Finds out whether written data can be read back, and whether transfers start without waiting.
+/// Throws BackendError if a page comes back changed.
 void Session::probe() {
   xrt::bo buffer = make_buffer(page_bytes, contents_.banks.front());
   const std::span host(buffer.map<std::byte*>(), page_bytes);

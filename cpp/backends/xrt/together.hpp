@@ -1,4 +1,4 @@
-// Starts several operations together and waits for all.
+// Starts several operations, such as transfers, and waits for all of them.
 #pragma once
 
 #include <exception>
@@ -7,8 +7,8 @@
 
 namespace isthmus::xrt_native {
 
-/// Starts each of `items` by `start`, which returns an object to wait for, then waits for all. If a
-/// start fails, waits for the running items first, because they use their memory.
+/// Starts each of `items` by `start`, which returns an object to wait for; then waits for all. If a
+/// start throws, waits for the started items first, because they use their memory.
 template <class Items, class Start>
 void start_together(Items& items, const Start& start) {
   std::vector<decltype(start(*items.begin()))> started;

@@ -1,4 +1,4 @@
-// Devices through XRT's native C++ API.
+// The backend `xrt`: AMD's cards through XRT's native C++ API.
 #include <dlfcn.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ using xrt_native::property_of;
 using xrt_native::Session;
 using xrt_native::through_xrt;
 
-/// The runtime that this process really loaded, with its links followed.
+/// Returns the path of XRT's library in this process, with links followed.
 std::filesystem::path runtime() {
   Dl_info found{};
   auto* function = reinterpret_cast<void*>(&xrt::system::enumerate_devices);
@@ -34,7 +34,7 @@ std::filesystem::path runtime() {
   return std::filesystem::canonical(found.dli_fname, failed);
 }
 
-/// Version from the library's name: libxrt_coreutil.so.2.13.0.
+/// Returns the version in a library's name such as libxrt_coreutil.so.2.13.0.
 std::string version_of(const std::filesystem::path& library) {
   const std::string name = library.filename().string();
   const std::size_t at = name.find(".so.");
@@ -75,7 +75,7 @@ DeviceInfo describe(const Session& session, unsigned index) {
   info.lacks = xrt_native::unreached(contents);
   std::ranges::move(xrt_native::offload_lacks(contents), std::back_inserter(info.lacks));
   info.offloads = xrt_native::offloads(contents);
-  // Sizes and depths are planned for any bank, so that the smallest counts.
+  // Sizes are planned before a bank is chosen, so the smallest bank counts.
   for (const Bank& bank : contents.banks) {
     info.max_buffer_bytes =
         std::min(info.max_buffer_bytes == 0 ? bank.bytes : info.max_buffer_bytes, bank.bytes);
@@ -84,13 +84,14 @@ DeviceInfo describe(const Session& session, unsigned index) {
   if (emulated_card::present()) {
     emulated_card::describe(info);
   } else {
-    // Messages between hosts do not read an emulated card's clock.
+    // Exchanges do not read an emulated card's clock, so an emulated card has none.
     info.operations.push_back(xrt_native::exchange_through_host(contents));
   }
   return info;
 }
 
-/// Number of devices that can be opened. Shims without hardware open one, although some count none.
+/// Returns how many devices can be opened: at least one without hardware, where some shims count
+/// none.
 unsigned count() {
   const unsigned counted = xrt::system::enumerate_devices();
   return counted == 0 && !xrt_native::emulation_mode().empty() ? 1 : counted;

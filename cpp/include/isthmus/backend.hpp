@@ -1,4 +1,4 @@
-// The interface of backends: devices and their operations.
+// The interface that each backend implements: its devices, their operations and their offloads.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace isthmus {
 
 inline constexpr int backend_abi = 5;
 
-/// The address or the request is invalid: the user can correct it (exit code 2).
+/// The user's address or request is invalid; the command then ends with exit code 2.
 class UsageError : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-/// The runtime or the device refused or failed.
+/// The runtime or the device refuses a request or fails.
 class BackendError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -38,14 +38,14 @@ class DeviceLostError : public BackendError {
 
 using Options = std::map<std::string, std::string>;
 
-/// A separately timed part of an operation; points have its name.
+/// A part of an operation that is timed alone; points of the run file have its name.
 struct PartInfo {
   std::string name;
   std::string direction;  ///< "h2d", "d2h", "both", or "" without a crossing
   std::string initiator;  ///< "cpu", "dma" or "kernel"
 };
 
-/// A parameter of an operation other than size and kind of memory.
+/// A parameter of an operation besides size and kind of memory.
 struct AxisInfo {
   std::string name;
   std::string usual = "1";
@@ -59,21 +59,23 @@ AxisInfo queue_depth(unsigned usual = 1);
 /// Axis `bank`: which of a card's memories holds the buffers, counted from 0.
 AxisInfo memory_bank(unsigned banks);
 
-/// An operation of a device. Several may have the same name if their axes differ: each supports
-/// every combination of its own sizes, kinds of memory and values.
+/// An operation that a device offers, for every combination of the listed sizes, kinds of memory
+/// and axis values. A device may list several of the same name with different axes.
 struct OperationInfo {
   std::string name;
   std::vector<PartInfo> parts;
-  bool sized = true;  ///< has a size and a kind of memory
+  bool sized = true;  ///< takes a size and a kind of memory
   std::vector<AxisInfo> axes = {};
-  std::vector<std::string> memory_kinds = {};  ///< first is the default; empty: the device's
-  /// Buffers of the operation's size on the device; axes with `buffers` multiply it.
+  std::vector<std::string> memory_kinds = {};  ///< first is the default; empty: those of the device
+  /// Number of buffers of the operation's size on the device, for axis values of 1: see
+  /// `AxisInfo::buffers`.
   unsigned device_buffers = 1;
   std::uint64_t most_bytes = ~std::uint64_t{0};  ///< largest useful size
-  std::uint64_t unit_bytes = 1;                  ///< sizes are multiples of it
-  /// Whether several ranks execute it together: `Device::join` creates it, not `Device::make`.
+  std::uint64_t unit_bytes = 1;                  ///< every size is a multiple of this
+  /// Whether several ranks execute the operation together: `Device::join` creates it, not
+  /// `Device::make`.
   bool joint = false;
-  std::string api = {};  ///< the run file's `api`; empty: the device's
+  std::string api = {};  ///< `api` in the run file; empty: that of the device
 
   /// The axis of this name, or null.
   [[nodiscard]] const AxisInfo* axis(const std::string& wanted) const;
@@ -82,21 +84,24 @@ struct OperationInfo {
 struct DeviceInfo {
   std::string id;        ///< argument of `Backend::open`
   std::string name;      ///< the vendor's name
-  std::string platform;  ///< runtime or driver that offers it
-  std::string api;       ///< the run file's `api`
+  std::string platform;  ///< runtime or driver through which the device is used
+  std::string api;       ///< `api` in the run file
   std::uint64_t max_buffer_bytes = 0;
   std::uint64_t memory_bytes = 0;
   std::vector<std::string> memory_kinds;  ///< first is the default
   std::vector<OperationInfo> operations;
-  std::vector<std::pair<std::string, std::string>> properties;  ///< for the environment record
-  /// Axis values that the device does not support, "target=host", each with reason and remedy.
+  /// Recorded in the run file's environment.
+  std::vector<std::pair<std::string, std::string>> properties;
+  /// Axis values that this device lacks, e.g. "target=host", each with the reason and a remedy.
   std::vector<std::pair<std::string, std::string>> lacks = {};
   ClockDomain clock = ClockDomain::host;
-  /// Samples of a simulated point: one, unless the model is random.
+  /// Number of samples of a simulated point: one, because equal runs take equal time, more if the
+  /// model draws random times.
   unsigned simulated_samples = 1;
-  /// Whether real software runs above a simulated device, so that host time is also measured.
+  /// Whether a real runtime runs above a simulated device: the host's time is then measured as
+  /// well.
   bool real_software = false;
-  /// Offloads that `Backend::offload` creates; their parts are phases.
+  /// The offloads that `Backend::offload` creates; their parts are the phases.
   std::vector<OperationInfo> offloads = {};
 };
 
@@ -106,14 +111,14 @@ struct OperationSpec {
   std::string memory;
   std::map<std::string, std::string> axes = {};
 
-  /// Value of an axis that is a whole number from 1. Throws UsageError for other values.
+  /// Returns the value of an axis of whole numbers from 1. Throws UsageError for other values.
   [[nodiscard]] std::uint64_t count(const std::string& axis, std::uint64_t usual = 1) const;
   [[nodiscard]] std::string word(const std::string& axis, const std::string& usual) const;
   [[nodiscard]] unsigned depth() const { return static_cast<unsigned>(count("depth")); }
   [[nodiscard]] unsigned bank() const;  ///< counted from 0
 };
 
-/// An operation that is timed repeatedly. It owns its buffers.
+/// An operation that the engine times repeatedly; it owns its buffers.
 class Operation {
  public:
   Operation() = default;
@@ -121,31 +126,32 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
   virtual ~Operation() = default;
 
-  /// Executes part `part` `repetitions` times and waits for completion. Only this is timed.
+  /// Executes part `part` `repetitions` times and waits for completion. Only this call is timed.
   ///
-  /// A single-part operation executes a whole batch in one call. Several parts alternate singly
-  /// even within a batch: run(0, 1), run(1, 1), run(0, 1), ... Only in fully verified rounds, and
-  /// always on a simulated clock, a call executes `least_batch` repetitions of a part.
+  /// The engine calls an operation of one part once for a whole batch. Several parts alternate with
+  /// one repetition each: run(0, 1), run(1, 1), run(0, 1), ... With full verification and on a
+  /// simulated clock, a call executes `least_batch` repetitions of a part.
   virtual void run(std::size_t part, std::uint64_t repetitions) = 0;
 
   [[nodiscard]] virtual std::size_t parts() const { return 1; }
-  /// Bytes moved by one repetition of a part, each counted once, at its sender.
+  /// Returns the bytes that one repetition of a part moves, each counted once, at its sender.
   [[nodiscard]] virtual std::uint64_t moved_bytes(std::size_t part) const = 0;
-  /// Seconds of the last `run` on the device's own clock, if it has one.
+  /// Returns the seconds of the last `run` on the device's own clock, if the device has a clock.
   [[nodiscard]] virtual std::optional<double> device_seconds(std::size_t /*part*/) {
     return std::nullopt;
   }
-  /// Femtoseconds of the last `run` on the clock of an emulated card, which starts from reset:
-  /// equal on every host and in every run. Called only for devices with a simulated clock.
+  /// Returns the femtoseconds of the last `run` on an emulated card, which starts from reset: equal
+  /// on every host and in every run. Called only for devices with a simulated clock.
   [[nodiscard]] virtual std::int64_t simulated_femtoseconds(std::size_t part) const;
-  /// Flags of the last `run` for the run file, e.g. `fast_forward`.
+  /// Returns flags of the last `run`, e.g. `fast_forward`, for the run file.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
-  /// The device's explanation of wrong data in the last `run`; added to the point's fault.
+  /// Returns the device's explanation of wrong data in the last `run`, which the point's fault
+  /// quotes.
   [[nodiscard]] virtual std::string fault() const { return {}; }
-  /// Least number of repetitions in a timed batch that shows the sustained rate.
+  /// Returns the fewest repetitions whose time shows the sustained rate.
   [[nodiscard]] virtual std::uint64_t least_batch() const { return 1; }
-  /// Whether all parts may be armed before the first runs (pairs), or each only after the part
-  /// before it has run (map, unmap).
+  /// Returns whether all parts may be armed before the first part runs, as in pairs. If not (map,
+  /// unmap), each part is armed after the part before it has run.
   [[nodiscard]] virtual bool parts_arm_together() const { return true; }
 
   /// Verification, outside the timed region: `arm` writes fresh data to the source, `arrived`
@@ -162,7 +168,7 @@ class Operation {
   [[nodiscard]] virtual bool arrived(std::size_t part, std::uint64_t stamp);
 
  protected:
-  /// The movements of one repetition of a part, used by the verification above.
+  /// Returns the movements of data in one repetition of a part, which the functions above verify.
   virtual std::vector<Movement>& movements(std::size_t part);
 };
 
@@ -180,12 +186,12 @@ class Device {
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
   /// Creates an operation with its buffers. Throws BackendError if the device refuses.
   virtual std::unique_ptr<Operation> make(const OperationSpec& spec) = 0;
-  /// Creates this rank's part of a joint operation, which all ranks join. Throws like `make`. Must
-  /// not wait for other ranks, unless it also does so when they throw.
+  /// Creates this rank's part of a joint operation, which all ranks join. Throws like `make`. If it
+  /// waits for other ranks, it must also wait for them when it throws.
   virtual std::unique_ptr<JointOperation> join(const OperationSpec& spec,
                                                Communicator& communicator);
-  /// Device memory with staging buffers in host memory, for the channel through the host. Throws
-  /// like `make`.
+  /// Creates a buffer on the device with a staging buffer in host memory, for exchanges through the
+  /// host. Throws like `make`.
   virtual std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes);
 };
 
@@ -201,7 +207,7 @@ class Backend {
   virtual std::vector<DeviceInfo> devices() = 0;
   /// Throws UsageError for an unknown id or option.
   virtual std::unique_ptr<Device> open(const std::string& id, const Options& options) = 0;
-  /// Creates one of the device's offloads, without any access to the device or its runtime. Throws
+  /// Creates one of the device's offloads and accesses neither the device nor its runtime. Throws
   /// UsageError.
   virtual std::unique_ptr<Offload> offload(const std::string& id, const Options& options,
                                            const OperationSpec& spec);
@@ -211,8 +217,8 @@ class Backend {
 /// BackendError if it cannot be loaded or was built for another `backend_abi`.
 std::unique_ptr<Backend> load_backend(const std::string& path);
 
-/// The first operation with the name of `spec` whose axes support its values; joint operations only
-/// if `joint`. Throws UsageError, naming `device`.
+/// Returns the first operation with the name and the axis values of `spec`, joint ones only if
+/// `joint`. Throws UsageError, whose message contains `device`.
 const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
                                     const OperationSpec& spec, const std::string& device,
                                     bool joint = false);
@@ -220,12 +226,12 @@ const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
 /// Throws UsageError naming the first option that is not in `known`.
 void check_options(const Options& options, const std::vector<std::string>& known);
 
-/// Seconds of "20ns", "1.5us", "2 ms" or "1s". Throws UsageError.
+/// Returns the seconds of a duration like "20ns", "1.5us", "2 ms" or "1s". Throws UsageError.
 double parse_duration(const std::string& text);
 
 }  // namespace isthmus
 
-/// Defines the entry point of a backend's shared object.
+/// Defines the function through which `load_backend` gets the backend of a shared object.
 #define ISTHMUS_BACKEND(Type)                                                             \
   extern "C" __attribute__((visibility("default"))) int isthmus_backend_abi() {           \
     return isthmus::backend_abi;                                                          \

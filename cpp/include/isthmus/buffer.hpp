@@ -1,4 +1,4 @@
-// Memory of hosts and devices, and verification of moved data.
+// Memory of hosts and devices, and the data patterns that verify movements between them.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace isthmus {
 
 inline constexpr std::size_t page_bytes = 4096;
 
-/// Memory that the verification can access, outside the timed region.
+/// Memory that the verification reads and writes outside the timed region.
 class Memory {
  public:
   Memory() = default;
@@ -29,20 +29,21 @@ class Memory {
   virtual void put(std::size_t offset, std::span<const std::byte> from) = 0;
   virtual void get(std::size_t offset, std::span<std::byte> to) = 0;
 
-  /// Access to memory in place: reading, or replacing all of it.
+  /// What `in_place` may do with memory: read it, or replace all its contents.
   enum class Access : std::uint8_t { read, replace };
   /// Calls `work` on the first `bytes` in place, in several threads. Returns false without a call
-  /// if the host cannot access them; then put and get are used.
+  /// if the host cannot access the memory: the caller then uses `put` and `get`.
   virtual bool in_place(std::size_t bytes, Access access,
                         const std::function<void(std::byte*)>& work);
 
-  /// Accesses one 8-byte word in each of `words.size()` consecutive pages, the first at `offset`.
-  /// By default a loop of put/get; a backend with strided copies needs a single copy.
+  /// Writes one 8-byte word to each of `words.size()` consecutive pages, the first at byte
+  /// `offset`. By default each word takes a `put`; a backend with strided copies needs one copy for
+  /// all.
   virtual void put_words(std::size_t offset, std::span<const std::uint64_t> words);
   virtual void get_words(std::size_t offset, std::span<std::uint64_t> words);
 };
 
-/// Memory of this process; another object owns it.
+/// Memory of this process that another object owns.
 class HostMemory : public Memory {
  public:
   [[nodiscard]] std::byte* data() noexcept { return data_; }
@@ -79,12 +80,12 @@ class HostBuffer final : public HostMemory {
   HostBuffer(const std::string& kind, std::size_t bytes);
   ~HostBuffer() override;
 
-  /// Kinds for any backend with buffers in host memory, without `offset<N>`.
+  /// Returns the kinds for any backend with buffers in host memory; `offset<N>` is not listed.
   static std::vector<std::string> kinds();
-  /// Further kinds, which differ in the allocating function.
+  /// Returns further kinds, which differ in the function that allocates them.
   static std::vector<std::string> allocators();
   static bool knows(const std::string& kind);
-  /// The node N of `node<N>`; nothing for other kinds.
+  /// Returns the node N of `node<N>`, and nothing for other kinds.
   static std::optional<int> node(const std::string& kind);
 
  private:
@@ -96,28 +97,29 @@ class HostBuffer final : public HostMemory {
   void (*release_)(void*) = nullptr;
 };
 
-/// Numbers of a list in Linux's format: `0-1,4`.
+/// Returns the numbers of a list in Linux's format, such as `0-1,4`.
 std::vector<int> numbers_in(std::string_view ranges);
 /// Largest number of NUMA nodes that Linux supports.
 inline constexpr std::size_t most_nodes = 1024;
-/// NUMA nodes of this machine that have memory: at least one.
+/// Returns the NUMA nodes of this machine that have memory: at least one.
 std::vector<int> memory_nodes();
-/// Binds untouched pages to one node. Throws MemoryLimitError.
+/// Makes Linux allocate pages, which nothing has accessed yet, on this node. Throws
+/// MemoryLimitError.
 void place_on_node(std::span<std::byte> pages, int node);
-/// The nodes of the pages of `data`, without repetition; negative for untouched pages, empty if the
-/// system does not report nodes.
+/// Returns the nodes on which pages of `data` lie, each once, and a negative number if pages are
+/// not allocated yet; empty if Linux does not report nodes.
 std::vector<int> nodes_of(std::span<const std::byte> data);
 
-/// Host memory with another owner: a mapped buffer, or memory that a runtime allocated.
+/// Host memory that another object owns: a mapped buffer, or memory that a runtime allocated.
 class HostView final : public HostMemory {
  public:
   HostView(std::byte* data, std::size_t bytes) noexcept : HostMemory(data, bytes) {}
   void move_to(std::byte* data) noexcept { place(data); }
 };
 
-/// Reproducible contents: 64-bit word i is seed + i * an odd constant. No word repeats within a
-/// buffer, so that a dropped, doubled or moved piece is detected. `offset` is the position of `to`
-/// in the buffer.
+/// Fills `to` with the pattern of `seed`: 64-bit word i of a buffer is seed + i * an odd constant.
+/// No word repeats, so a dropped, doubled or moved piece is detected. `offset` is the position of
+/// `to` in the buffer.
 void fill_pattern(std::span<std::byte> to, std::uint64_t seed, std::size_t offset = 0);
 bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset = 0);
 
@@ -125,10 +127,11 @@ bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_
 void put_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed);
 bool holds_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
-/// Sum modulo 2^64 of the pattern's words, a shorter last word padded with zeros.
+/// Returns the sum modulo 2^64 of the pattern's words; a shorter last word is padded with zeros.
 std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed);
 
-/// Contents that differ from the pattern of this seed in every bit. `offset` as for the pattern.
+/// Fills `to` with contents that differ from the pattern of `seed` in every bit. `offset` is the
+/// position of `to` in the buffer.
 void fill_poison(std::span<std::byte> to, std::uint64_t seed, std::size_t offset = 0);
 void poison(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
@@ -141,34 +144,35 @@ inline constexpr std::uint64_t distinct_stamps = 120;
 /// movements differ in every byte, also from those of 4 stamps before and after.
 inline constexpr std::uint64_t next_movement = 5001;
 
-/// The word of a stamp; also the seed of a pattern.
+/// Returns the word that marks pages with this stamp; it also serves as the seed of a pattern.
 constexpr std::uint64_t seed_of(std::uint64_t stamp) { return stamp * stamp_step; }
-/// The least distance >= `least` of stamps whose data differ in every byte.
+/// Returns the smallest distance >= `least` of two stamps whose data differ in every byte.
 std::uint64_t distinct_distance(std::uint64_t least);
 
-/// Writes a word derived from `stamp` to every page of the first `bytes`, at an offset also derived
-/// from it.
+/// Writes a word that depends on `stamp` to every page of the first `bytes`, at an offset that also
+/// depends on `stamp`.
 void put_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
 bool holds_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
 
-/// The first of `count` new sequence numbers in this process, by which the data of every repetition
-/// and part differ.
+/// Reserves `count` stamps that this process has not used, so that the data of every repetition and
+/// part differ. Returns the first.
 std::uint64_t fresh_stamps(std::uint64_t count) noexcept;
 inline std::uint64_t fresh_stamp() noexcept { return fresh_stamps(1); }
 
-/// A transfer to verify: the contents of `source` must arrive in `destination`, through each of
-/// `between`. All must outlive the movement.
+/// A movement of data to verify: the contents of `source` must arrive in `destination`, through
+/// each memory of `between`. All these memories must outlive the object.
 class Movement {
  public:
   Movement(Memory& source, Memory& destination, std::size_t bytes,
            std::vector<Memory*> between = {})
       : source_(&source), destination_(&destination), bytes_(bytes), between_(std::move(between)) {}
 
-  /// Writes a fresh pattern to the whole source, poison to the whole destination and to `between`.
+  /// Writes the pattern of `seed` to the whole source, and other contents to the destination and
+  /// `between`.
   void arm_fully(std::uint64_t seed);
   [[nodiscard]] bool arrived_fully(std::uint64_t seed);
 
-  /// Writes the stamp to the whole source.
+  /// Writes the stamp's word to every page of the source.
   void arm(std::uint64_t stamp);
   [[nodiscard]] bool arrived(std::uint64_t stamp);
 

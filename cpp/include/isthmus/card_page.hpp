@@ -1,5 +1,5 @@
-// The use of each card: a file that a program's shim and its virtual clock write. `card exec` reads
-// it (emulation/python/isthmus_emulation/page.py), and so does a backend (emulated_card.cpp).
+// The memory page on which the emulation's shim and virtual clock count each emulated card's use
+// and time. Its readers are emulated_card.cpp and `card exec` (isthmus_emulation/page.py).
 #pragma once
 
 #include <array>
@@ -10,64 +10,70 @@
 
 namespace isthmus::card::process {
 
-/// Environment variable that names the file.
+/// Environment variable with the path of the page's file.
 inline constexpr const char* page_variable = "ISTHMUS_CARD_PAGE";
 inline constexpr std::uint32_t page_magic = 0x48545349;  // "ISTH"
 inline constexpr std::uint32_t page_version = 2;
 inline constexpr std::size_t most_cards = 64;
 
-// Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
+// 32 bits, because Python reads this layout. NOLINTNEXTLINE(performance-enum-size)
 enum class SlotState : std::uint32_t { unused, open, closed };
 
-/// What ends kernels that wait for streams, and kernels that restart themselves.
+/// What ends kernels that wait for streams or restart themselves: the end of the program or of its
+/// bitstream.
 // NOLINTNEXTLINE(performance-enum-size)
 enum class Ending : std::uint32_t { none, program, bitstream };
 
 using Count = std::atomic<std::uint64_t>;
 
-/// Kinds of virtual clocks: processor time and simulated time, or simulated time alone.
+/// Values of `Page::clock`: the program's clock counts processor and simulated time, or
+/// (clock_of_card) simulated time alone.
 inline constexpr std::uint32_t clock_of_program = 1;
 inline constexpr std::uint32_t clock_of_card = 2;
 
-/// One card as one process uses it. Times are femtoseconds modulo 2^64: only differences mean
-/// something, of up to 2.5 hours.
+/// The use of one card by one process. Times are femtoseconds modulo 2^64: only differences up to
+/// 2.5 hours have a meaning.
 struct alignas(64) CardSlot {
   std::atomic<SlotState> state;
   std::atomic<std::uint32_t> card;     ///< N of XRT's device N
-  std::atomic<std::uint32_t> program;  ///< process that uses it
-  std::atomic<std::uint32_t> busy;     ///< kernels whose end the program has not seen
+  std::atomic<std::uint32_t> program;  ///< the process that uses the card
+  std::atomic<std::uint32_t> busy;     ///< kernels that run, or whose end the program has not seen
 
-  // Written by the shim.
-  Count elapsed_fs;  ///< what calls took, waits for kernels included: a program's clock goes by it
-  Count simulated_fs;  ///< link, card and kernels at work, as far as calls took it
-  Count driver_fs;     ///< software that the board assumes; both count calls that overlap once
-  Count kernel_fs;     ///< kernels at work, waited for or not
-  Count done_fs;       ///< on the line offset + elapsed: when the next kernel ends, while busy
+  // The shim writes these.
+  /// Time of the program's calls, waits for kernels included; the virtual clock adds it.
+  Count elapsed_fs;
+  Count simulated_fs;  ///< the part of elapsed_fs in which link, card and kernels work
+  /// The part of elapsed_fs in which the host's driver works, as the board's file assumes.
+  Count driver_fs;
+  Count kernel_fs;  ///< run time of kernels, even if the program does not wait for them
+  /// While `pending`: when the next kernel ends, on the scale of offset_fs + elapsed_fs.
+  Count done_fs;
   Count bytes_to_card;
   Count bytes_from_card;
-  Count kernel_bytes;  ///< that kernels read and wrote, each sweep counted
+  Count kernel_bytes;  ///< bytes that kernels read and wrote in all their sweeps
   Count transfers;
   Count kernels;
-  Count registers;  ///< accesses by the program
+  Count registers;  ///< accesses to registers by the program
   Count calls;
 
-  /// 1: something happens on the card at `done_fs`.
+  /// 1: the card will do something at `done_fs`.
   std::atomic<std::uint32_t> pending;
   std::atomic<Ending> ending;
 
-  // Written by the shim and the virtual clock before a call.
-  Count offset_fs;    ///< the program's time when the call began, less elapsed_fs then
-  Count patience_fs;  ///< from there to the program's next deadline: a poll jumps no further
-  std::atomic<std::uint32_t> alone;  ///< 1: a poll may jump
-  std::atomic<std::uint32_t> stuck;  ///< 1: all wait, without a deadline
-  Count waited_fs;  ///< how long a kernel that starts has waited in the runtime's queue
+  // The shim and the virtual clock write these before a call.
+  Count offset_fs;  ///< the program's time when the call began, minus elapsed_fs at that moment
+  /// Time from the call's begin to the program's next deadline: the most that a poll may skip.
+  Count patience_fs;
+  std::atomic<std::uint32_t> alone;  ///< 1: no other thread can run first, so a poll may skip time
+  std::atomic<std::uint32_t> stuck;  ///< 1: all threads wait, none of them until a deadline
+  Count waited_fs;  ///< how long the kernel that starts now has waited in the runtime's queue
 };
 
-/// Zero but for magic, version and `clock` when it is made.
+/// The contents of the shared page. A new page is 0 except magic, version and `clock`.
 struct Page {
   std::uint32_t magic;
   std::uint32_t version;
-  /// Not 0: the program has a virtual clock.
+  /// Kind of the program's virtual clock; 0: the program has none.
   std::atomic<std::uint32_t> clock;
   alignas(64) std::array<CardSlot, most_cards> slots;
 };

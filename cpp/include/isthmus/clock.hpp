@@ -1,4 +1,4 @@
-// Host time: the TSC calibrated against CLOCK_MONOTONIC_RAW, or CLOCK_MONOTONIC_RAW itself.
+// The host's clock: the TSC, calibrated against CLOCK_MONOTONIC_RAW, or CLOCK_MONOTONIC_RAW itself.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,22 @@
 
 namespace isthmus {
 
-/// The clock of a duration. Durations of different clocks are never added or compared unlabelled.
+/// The clock that measured a duration. Durations of different clocks are never added, and compared
+/// only with a label.
 enum class ClockDomain : std::uint8_t { host, device, simulated, hybrid };
 
 std::string to_string(ClockDomain domain);
 
 using Ticks = std::uint64_t;
 
-/// Properties of the clock of a run; stored with its results.
+/// Properties of the host's clock, which are stored with a run's results.
 struct ClockInfo {
   std::string source;           ///< "tsc" or "monotonic_raw"
   std::string reason;           ///< why this source was chosen
   double seconds_per_tick = 0;  ///< scale of raw ticks
-  double uncertainty = 0;       ///< relative, of seconds_per_tick
+  double uncertainty = 0;       ///< relative uncertainty of seconds_per_tick
   double resolution_s = 0;      ///< smallest difference between two different readings
-  double empty_pair_s = 0;      ///< median of an empty timed interval
+  double empty_pair_s = 0;      ///< median seconds of a timed interval without work
 };
 
 /// The clock of this process, calibrated at first use (about 10 ms).
@@ -34,7 +35,8 @@ struct ClockInfo {
 /// Intel SDM vol. 2, RDTSC and RDTSCP; AMD APM vol. 3 says the same of LFENCE.
 class HostClock {
  public:
-  /// The calibrated clock. `ISTHMUS_CLOCK=monotonic_raw` in the environment forbids the TSC.
+  /// Returns the clock of this process. `ISTHMUS_CLOCK=monotonic_raw` in the environment forbids
+  /// the TSC.
   static const HostClock& instance();
 
   [[nodiscard]] Ticks start() const noexcept {
@@ -66,7 +68,7 @@ class HostClock {
   }
   [[nodiscard]] const ClockInfo& info() const noexcept { return info_; }
 
-  /// CLOCK_MONOTONIC_RAW in nanoseconds.
+  /// Returns CLOCK_MONOTONIC_RAW in nanoseconds.
   static Ticks raw_nanoseconds() noexcept {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC_RAW, &now);

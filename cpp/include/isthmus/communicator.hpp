@@ -1,4 +1,4 @@
-// Communication between ranks: processes under MPI, threads in tests, or a single process.
+// Messages between ranks, which are processes under MPI, threads in tests, or a single process.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,16 @@
 
 namespace isthmus {
 
-/// Present activity of a rank. If ranks hang, those with the first of these values block the
-/// others.
+/// What a rank does at the moment, in the order of blame: if ranks hang, a rank of the first of
+/// these values holds up ranks of later values.
 enum class Activity : std::uint8_t {
-  working,     ///< with its own device or memory, or checking data
-  exchanging,  ///< sending and receiving in a timed loop
-  waiting,     ///< for all other ranks, in a collective
+  working,     ///< uses its own device or memory, or checks data
+  exchanging,  ///< sends and receives in a timed loop
+  waiting,     ///< waits for all other ranks in a collective call
 };
 
 /// A group of ranks. Every rank calls the collective functions in the same order. All functions
-/// throw BackendError for errors of the layer below.
+/// throw BackendError if the layer below, e.g. MPI, reports an error.
 class Communicator {
  public:
   Communicator() = default;
@@ -32,7 +32,8 @@ class Communicator {
   [[nodiscard]] virtual unsigned rank() const noexcept = 0;
   [[nodiscard]] virtual unsigned size() const noexcept = 0;
 
-  /// Collective. `all` has room for `own` of every rank, in the order of ranks.
+  /// The collective functions. `all_gather` writes the `own` of each rank to `all`, in the order of
+  /// ranks.
   void barrier();
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all);
   void broadcast(std::span<std::byte> data, unsigned root);
@@ -50,20 +51,20 @@ class Communicator {
     unsigned peer = 0;
     int tag = 0;
   };
-  /// Begins many messages in order, with little overhead for each.
+  /// Begins all these messages in order; cheaper than one call for each.
   virtual void begin_sends(std::span<const Message> messages);
   virtual void begin_receives(std::span<const Message> messages);
 
-  /// Sends or receives one message and blocks; not to the same rank, and not while other messages
-  /// are begun.
+  /// Sends or receives one message and waits for its completion. The peer is another rank, and no
+  /// other message is under way.
   virtual void send(std::span<const std::byte> data, unsigned to, int tag);
   virtual void receive(std::span<std::byte> data, unsigned from, int tag);
 
-  /// Present activity of this rank; may be called from another thread.
+  /// Returns what this rank does at the moment; any thread may call it.
   [[nodiscard]] Activity activity() const noexcept {
     return activity_.load(std::memory_order_relaxed);
   }
-  /// Sets the activity of a rank for the lifetime of this object.
+  /// Sets the activity of a rank while this object lives, and then restores the previous activity.
   class Doing {
    public:
     Doing(Communicator& communicator, Activity activity) noexcept
@@ -79,7 +80,7 @@ class Communicator {
     Activity before_;
   };
 
-  /// The value of every rank, in the order of ranks. Collective.
+  /// Returns the values of all ranks, in the order of ranks. Collective.
   template <class Value>
   [[nodiscard]] std::vector<Value> gathered(const Value& own) {
     static_assert(std::is_trivially_copyable_v<Value>);
@@ -87,7 +88,7 @@ class Communicator {
     all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
     return all;
   }
-  /// Rank 0's value. Collective.
+  /// Returns rank 0's value on every rank. Collective.
   template <class Value>
   [[nodiscard]] Value agreed(Value value) {
     static_assert(std::is_trivially_copyable_v<Value>);
@@ -105,13 +106,13 @@ class Communicator {
   std::atomic<Activity> activity_ = Activity::working;
 };
 
-/// A communicator of a single rank, which sends only to itself.
+/// Creates a communicator of one rank, which sends messages only to itself.
 std::unique_ptr<Communicator> single_process_communicator();
 
-/// A duplicate of a communicator of this process's initialised MPI. Collective. `vendor` is for
-/// messages; the library itself shows whether it uses handles of Open MPI or of MPICH. `handle` is
-/// the value of the handle: an address for Open MPI, otherwise an integer. Throws BackendError
-/// without such an MPI.
+/// Duplicates a communicator of the MPI that this process has initialised. Collective. `handle` is
+/// the communicator's handle: an address for Open MPI, otherwise an integer. `vendor` only appears
+/// in messages, because the library itself shows which interface it has. Throws BackendError if no
+/// initialised MPI is found.
 std::unique_ptr<Communicator> mpi_communicator(const std::string& vendor, std::uintptr_t handle);
 
 }  // namespace isthmus

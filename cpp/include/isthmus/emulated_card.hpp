@@ -1,6 +1,6 @@
-// Simulated time for backends whose runtime can run above an emulated card. The package
-// isthmus-emulation brings such cards. Each card counts its simulated time on a memory page that it
-// shares with the backend (card_page.hpp).
+// Adds simulated time to backends whose runtime can run above an emulated card of the package
+// isthmus-emulation. Each card counts its time on a memory page that the backend reads
+// (card_page.hpp).
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,27 @@
 
 namespace isthmus::emulated_card {
 
-/// Whether this process's runtime has emulated cards, by the environment of the process.
+/// Returns whether emulated cards are below this process's runtime: the environment then names the
+/// cards' page.
 bool present();
 
-/// Marks a device as emulated: its clock is simulated, and the software above it is real. Offloads
-/// lose the addition in software, because this machine's processor is not that of the board's host.
+/// Marks a device as emulated: its clock is simulated, the software above it real. Its offloads
+/// lose the additions on the host, because this processor is not the one that the board's file
+/// describes.
 void describe(DeviceInfo& info);
 
-/// The operation with the simulated time of the card; unchanged if no card is emulated. Throws
-/// BackendError if the card reports no time.
+/// Returns the operation with the card's simulated time added, or unchanged if no card is emulated.
+/// Throws BackendError if the card's page cannot be read.
 std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation);
-/// The offload with the card's time in each phase, in addition to the host's.
+/// Returns the offload with the card's simulated time in each phase, besides the host's time.
 std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload);
 
-/// Unused host-only buffers by size. XRT's emulation (seen in 2.13) confuses a freed buffer with a
-/// new buffer at the same address, so that buffers above an emulated card are kept and reused.
+/// Keeps freed host-only buffers by size for reuse above an emulated card. XRT's emulation (2.13)
+/// takes a new buffer at a freed buffer's address for the freed buffer.
 template <class Buffer>
 class KeptBuffers {
  public:
-  /// An unused buffer of that size, if there is one.
+  /// Removes and returns a kept buffer of `bytes`, or nothing if there is none.
   std::optional<Buffer> take(std::size_t bytes) {
     const auto found = free_.find(bytes);
     if (found == free_.end()) {
@@ -40,7 +42,7 @@ class KeptBuffers {
     }
     return std::move(free_.extract(found).mapped());
   }
-  /// Keeps a host-only buffer for reuse.
+  /// Keeps a host-only buffer for reuse if a card is emulated, else frees it.
   void keep(std::size_t bytes, Buffer buffer) {
     if (present()) {
       free_.emplace(bytes, std::move(buffer));
@@ -51,7 +53,8 @@ class KeptBuffers {
   std::multimap<std::size_t, Buffer> free_;
 };
 
-/// The unused buffers of this process. Never destroyed, because the runtime may end before.
+/// Returns the kept buffers of this process. They are never destroyed, because the runtime may end
+/// before.
 template <class Buffer>
 KeptBuffers<Buffer>& kept_buffers() {
   static auto& buffers = *new KeptBuffers<Buffer>();

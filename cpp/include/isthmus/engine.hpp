@@ -1,4 +1,5 @@
-// The engine: times an operation until its interval is narrow enough, and verifies moved data.
+// The engine times an operation until the interval of its median is narrow enough, and verifies the
+// data that the operation moves.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace isthmus {
 
-/// Disturbances while a block ran; steal is of the whole machine, the rest of the timing thread.
+/// Disturbances while a block ran: steal of the whole machine, the other counts of the timing
+/// thread.
 struct Probe {
   double steal_s = 0;
   std::int64_t voluntary_switches = 0;
@@ -26,13 +28,14 @@ enum class Verified : std::uint8_t { yes, no, na };
 
 /// Samples of one part from one block.
 struct PartSamples {
-  std::vector<Ticks> ticks;  ///< raw, of the host clock; each covers `batch` repetitions
-  /// If the parts of a pair are timed singly in a batch: sum of empty intervals, one next to each
-  /// interval in the sample: the processor's frequency may have changed since calibration.
+  std::vector<Ticks> ticks;  ///< ticks of the host's clock; each covers `batch` repetitions
+  /// Filled if the parts of a pair are timed alone within a batch: per sample, the sum of empty
+  /// intervals, one measured next to each timed interval. The processor's frequency may have
+  /// changed since calibration.
   std::vector<Ticks> empty_ticks;
-  std::vector<double> device_seconds;      ///< per repetition; empty without a device clock
-  std::vector<std::int64_t> simulated_fs;  ///< per repetition, of an emulated card
-  std::optional<Ticks> cold;               ///< first repetition, in the first block only
+  std::vector<double> device_seconds;      ///< seconds per repetition; empty without a device clock
+  std::vector<std::int64_t> simulated_fs;  ///< femtoseconds per repetition on an emulated card
+  std::optional<Ticks> cold;               ///< first repetition of all, in the first block only
   std::uint64_t moved_bytes = 0;
 };
 
@@ -40,16 +43,17 @@ struct PartSamples {
 struct Block {
   std::vector<PartSamples> parts;
   std::uint64_t batch = 1;
-  /// Timed intervals in one sample: 1, or `batch` if the parts of a pair are timed singly. That
-  /// many empty intervals are subtracted.
+  /// Timed intervals that a sample adds up: 1, or `batch` if the parts of a pair are timed alone.
+  /// As many empty intervals are subtracted from the sample.
   std::uint64_t intervals = 1;
   Verified verified = Verified::na;
-  std::vector<std::string> remarks;  ///< flags for the run file
-  std::string fault;                 ///< failed verification, "" if none failed
+  std::vector<std::string> remarks;  ///< the operation's flags for the run file
+  /// What the first failed verification found, "" if none failed.
+  std::string fault;
   Probe probe;
   double setup_s = 0;
   double block_s = 0;
-  std::string state;  ///< "open", "precision", "samples" or "time"
+  std::string state;  ///< "open", or what ended the series: "precision", "samples" or "time"
 };
 
 /// A series of samples of one point, measured in blocks: base of `Series` and `JointSeries`.
@@ -58,17 +62,17 @@ struct Block {
 /// full verification (in the first block the cold sample), then takes samples, each with a fresh
 /// stamp, and ends with another full verification.
 ///
-/// An emulated card reports the duration of each repetition. A block is then a fixed number of
-/// fully verified repetitions and ends the series; host time is measured only if real software runs
-/// above the card.
+/// An emulated card reports the simulated time of each repetition. One block of `simulated_samples`
+/// fully verified runs then ends the series; host time is sampled only if real software runs above
+/// the card.
 template <class AnyOperation>
 class VisitedSeries {
  public:
   VisitedSeries(const VisitedSeries&) = delete;
   VisitedSeries& operator=(const VisitedSeries&) = delete;
 
-  /// Makes one visit of at most about `most_seconds`. Throws the backend's exceptions: that block
-  /// is lost, and the series can continue.
+  /// Makes one visit of at most about `most_seconds`. If the backend throws, the block is lost, the
+  /// exception passes on, and `measure` may be called again.
   Block measure(double most_seconds);
 
   [[nodiscard]] const std::string& state() const noexcept { return progress_.state_name(); }
@@ -82,25 +86,25 @@ class VisitedSeries {
   [[nodiscard]] const SeriesOptions& options() const noexcept { return options_; }
   [[nodiscard]] const HostClock& clock() const noexcept { return *clock_; }
   [[nodiscard]] Progress& progress() noexcept { return progress_; }
-  /// Repetitions in a sample; 0: not calibrated yet.
+  /// Returns the repetitions in a sample; 0 before calibration.
   [[nodiscard]] std::uint64_t batch() const noexcept { return batch_; }
 
  private:
   Block visit(Ticks begin, double most_seconds);
 
-  /// Makes the operation and the parts of the block.
+  /// Creates the operation, and the block's entry for each of its parts.
   virtual std::unique_ptr<AnyOperation> open(Block& block) = 0;
   virtual void sample_simulated(AnyOperation& operation, Block& block) = 0;
-  /// Runs one round with full verification; it is the cold sample if `keep_cold`. `when` is part of
-  /// fault messages.
+  /// Runs one round with full verification; `keep_cold` stores its time as the cold sample.
+  /// Messages about faults contain `when`.
   virtual void verify(AnyOperation& operation, Block& block, const char* when, bool keep_cold) = 0;
-  /// Calibrates the number of repetitions in a sample.
+  /// Returns the repetitions that a sample needs, found by timed trials.
   [[nodiscard]] virtual std::uint64_t calibrated(AnyOperation& operation) = 0;
   virtual void sample_once(AnyOperation& operation, Block& block) = 0;
   [[nodiscard]] virtual bool goes_on(const Progress::Visit& visit);
-  /// Makes a duration equal on all ranks.
+  /// Returns the same duration on all ranks; without ranks the argument.
   [[nodiscard]] virtual double agreed(double seconds) { return seconds; }
-  /// Completes the block with remarks and faults of the operation.
+  /// Adds the operation's remarks and fault to the finished block.
   virtual void close(AnyOperation& operation, Block& block) = 0;
 
   Device* device_;
@@ -112,7 +116,7 @@ class VisitedSeries {
   bool cold_taken_ = false;
 };
 
-/// A series of one operation of one device in this process.
+/// Times one operation of one device in this process.
 class Series final : public VisitedSeries<Operation> {
  public:
   Series(Device& device, OperationSpec spec, const SeriesOptions& options = {});

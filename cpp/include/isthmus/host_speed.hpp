@@ -1,4 +1,4 @@
-// Present speed of the host: times of fixed work without any device.
+// Measures how fast the host is at the moment, by the time of fixed work without any device.
 #pragma once
 
 #include <cstddef>
@@ -6,31 +6,30 @@
 
 namespace isthmus {
 
-/// Seconds of one operation of each reference.
+/// Seconds that each kind of fixed work takes once.
 struct HostSpeed {
   double system_call_s = 0;  ///< one getppid
   double copy_s = 0;         ///< one copy of `HostReferences::copy_bytes`
   double arithmetic_s = 0;   ///< `HostReferences::arithmetic_steps` dependent steps
 };
 
-/// The references in a process. Their memory is a file that further processes can map: that takes
-/// half a millisecond instead of one to twenty for new pages, and all processes copy between the
-/// same pages.
+/// The fixed work and its memory. Several processes may map the same file as memory: that takes
+/// half a millisecond instead of 1 to 20 ms for new pages, and all copy between the same pages.
 class HostReferences {
  public:
   static constexpr std::size_t copy_bytes = std::size_t{4} << 20U;
   /// Dependent steps, each a multiplication and an addition: about 5 us.
   static constexpr unsigned arithmetic_steps = 5'000;
 
-  /// Maps the file `descriptor`, which is empty or belongs to other references; a new file if
-  /// negative. The first process that maps it allocates its pages, by the memory policy of the
-  /// thread. Throws std::bad_alloc.
+  /// Maps the file `descriptor`, which is empty or already in use by references, or a new file if
+  /// it is negative. The first process that maps it allocates the pages, by its thread's memory
+  /// policy. Throws std::bad_alloc.
   explicit HostReferences(int descriptor = -1);
   HostReferences(const HostReferences&) = delete;
   HostReferences& operator=(const HostReferences&) = delete;
   ~HostReferences();
 
-  /// Medians of a few repetitions each, so that a single interruption changes nothing.
+  /// Returns medians of several repetitions, which a single interruption does not change.
   [[nodiscard]] HostSpeed read();
 
  private:

@@ -1,4 +1,4 @@
-// Operations of several ranks together, and the engine that times them.
+// Operations that several ranks execute together, and the engine that times them.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace isthmus {
 
-/// Identity of a message, equal for sender and receiver.
+/// Identity of a message, which its sender and its receiver compute alike.
 struct MessageName {
   unsigned sender = 0;
-  unsigned lane = 0;     ///< 0 or 1 among the sender's simultaneous messages
+  unsigned lane = 0;     ///< 0 or 1: a rank sends two messages at once
   std::size_t turn = 0;  ///< index among the messages of this lane that are armed together
 
-  /// Number to add to a stamp, and `seed_of` it to a seed. Labels count from 0 without gaps, so
-  /// that one byte distinguishes 256 messages.
+  /// Returns the message's number, counted from 0 without gaps. It is added to a stamp, and
+  /// `seed_of` it to a seed, so that the data of up to 256 messages differ in every byte.
   [[nodiscard]] std::uint64_t label(unsigned ranks) const;
 };
 
@@ -41,21 +41,21 @@ class JointOperation {
   /// Releases resources in an order that ranks must keep, once, at the end. Collective; not called
   /// after an exception.
   virtual void disconnect(Communicator& /*communicator*/) {}
-  /// Executes this rank's part `repetitions` times; the number is equal on all ranks. Only this is
+  /// Executes this rank's part `repetitions` times, a number equal on all ranks. Only this call is
   /// timed.
   virtual void run(std::uint64_t repetitions) = 0;
   /// Bytes that this rank sends in one repetition.
   [[nodiscard]] virtual std::uint64_t moved_bytes() const = 0;
-  /// See Operation.
+  /// These functions mean the same as those of `Operation`.
   [[nodiscard]] virtual std::optional<double> device_seconds() { return std::nullopt; }
   [[nodiscard]] virtual std::int64_t simulated_femtoseconds() const;
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
   [[nodiscard]] virtual std::string fault() const { return {}; }
   [[nodiscard]] virtual bool moves_data() const { return true; }
 
-  /// Verification, outside the timed region. Fully armed, each message of the next
-  /// `armed_repetitions` has a separate buffer and different contents; armed with a stamp, all
-  /// messages of a lane use its first buffer. `seed` and `stamp` are equal on all ranks.
+  /// Verification, outside the timed region. `arm_fully` gives each message of the next
+  /// `armed_repetitions` a separate buffer and different contents. After `arm`, all messages of a
+  /// lane use its first buffer. `seed` and `stamp` are equal on all ranks.
   virtual void arm_fully(std::uint64_t seed);
   [[nodiscard]] virtual bool arrived_fully(std::uint64_t seed);
   virtual void arm(std::uint64_t stamp);
@@ -63,10 +63,11 @@ class JointOperation {
   [[nodiscard]] virtual std::uint64_t armed_repetitions() const { return 1; }
 
  protected:
-  /// Registers this rank's messages for the verification above; `ranks` is the number of all ranks.
+  /// Registers messages of this rank for the verification above; `ranks` is the number of all
+  /// ranks.
   void sends(Memory& from, std::size_t bytes, const MessageName& name, unsigned ranks);
   void receives(Memory& to, std::size_t bytes, const MessageName& name, unsigned ranks);
-  /// Whether every repetition now has a separate buffer.
+  /// Returns whether the next repetitions use separate buffers, after `arm_fully`.
   [[nodiscard]] bool fully_armed() const { return fully_armed_; }
 
  private:
@@ -86,9 +87,9 @@ class JointOperation {
 
 /// A series of one joint operation, which all ranks measure together.
 ///
-/// A sample is a loop of `Block::batch` repetitions after a barrier. Its time is that of the
-/// slowest rank (part 0 of the block); part 1 + r belongs to rank r. Bytes are those that a rank
-/// sends; part 0 has the sum. Rank 0 decides the length of the loop and the end of the series.
+/// A sample is the time of a loop of `Block::batch` repetitions after a barrier. Part 0 of the
+/// block has the slowest rank's time and the sum of bytes sent. Part 1 + r has rank r's time and
+/// the bytes that it sends. Rank 0 decides the length of the loop and the end of the series.
 ///
 /// `measure` is collective, and takes about rank 0's `most_seconds`. All ranks get the same block.
 /// All ranks throw the exception of any rank, with that rank's name.
@@ -98,7 +99,7 @@ class JointSeries final : public VisitedSeries<JointOperation> {
               Communicator& communicator);
 
  private:
-  /// One rank's part of a sample.
+  /// One rank's times of one loop.
   struct Share {
     double seconds = 0;
     double device_seconds = -1;  ///< negative without a device clock
@@ -107,7 +108,8 @@ class JointSeries final : public VisitedSeries<JointOperation> {
   };
 
   std::unique_ptr<JointOperation> open(Block& block) override;
-  /// Collective: `arm`, a barrier, a run, then `check`; exceptions are thrown on all ranks.
+  /// Calls `arm`, waits for all ranks, runs the operation, then calls `check`. Collective; an
+  /// exception of any rank is thrown on all.
   template <class Arm, class Check>
   std::vector<Share> round(JointOperation& operation, std::uint64_t repetitions, const Arm& arm,
                            const Check& check);
@@ -122,9 +124,9 @@ class JointSeries final : public VisitedSeries<JointOperation> {
   [[nodiscard]] std::uint64_t next_stamp();
 
   Communicator* communicator_;
-  double seconds_per_tick_;  // rank 0's: a block's ticks are of its clock
+  double seconds_per_tick_;  // scale of rank 0's clock, whose ticks a block counts
   std::uint64_t stamp_;      // the same on all ranks
-  bool moves_ = true;        // on all ranks: a rank that keeps no data prevents verification
+  bool moves_ = true;        // false on all ranks if any rank keeps no data to verify
 };
 
 }  // namespace isthmus

@@ -1,5 +1,5 @@
-// Numbers in text, read in the same way by every C++ library: GCC 10's has std::from_chars only for
-// whole numbers.
+// Reads numbers from text alike in every C++ library: std::from_chars of GCC 10 reads only whole
+// numbers.
 #pragma once
 
 #include <charconv>
@@ -13,10 +13,9 @@
 
 namespace isthmus {
 
-/// As std::from_chars in decimal, whatever the locale; nothing is infinite and nothing is no
-/// number.
-/// @param value   unchanged where no number is at the front of the text
-/// @return the first character behind the number, and an error without one or if it is out of range
+/// Reads a decimal number like std::from_chars, whatever the locale; "inf" and "nan" are not read.
+/// @param value   unchanged if the text does not begin with a number
+/// @return the first character after the number; an error if there is no number or it is too large
 template <class Number>
 std::from_chars_result read_number(const char* begin, const char* end, Number& value) {
   if constexpr (std::is_integral_v<Number>) {

@@ -1,4 +1,4 @@
-// Offloads, timed in phases: c = a + b of 32-bit integers on a device, with all set-up.
+// Offloads: c = a + b of 32-bit integers on a device with all set-up, timed in phases.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace isthmus {
 
-/// Name of the kernel in a binary: (in1, in2, out, size).
+/// Name of the kernel in a device binary; its arguments are (in1, in2, out, size).
 inline constexpr const char* vadd_kernel = "vadd";
 
-/// An element of a vector, at any alignment.
+/// A vector's element, which may lie at any byte address.
 using Element = std::int32_t __attribute__((aligned(1), may_alias));
 
-/// The machine or the user's limits do not allow an offload; the message contains the remedy.
+/// The machine or the user's limits do not allow an offload; the message says what helps.
 class UnavailableError : public BackendError {
  public:
   using BackendError::BackendError;
@@ -34,16 +34,16 @@ struct Vectors {
 
 /// Writes operands derived from `seed`; does not touch the result.
 void populate(const Vectors& vectors, std::uint64_t seed);
-/// Writes to c values that differ from the sums in every bit.
+/// Fills c with values that differ from the sums in every bit, so that a missing result is found.
 void spoil(const Vectors& vectors, std::uint64_t seed);
-/// Whether each element of c is the sum of the operands that `populate` wrote.
+/// Returns whether each element of c is the sum of the operands that `populate` wrote.
 [[nodiscard]] bool adds_up(const Vectors& vectors, std::uint64_t seed);
-/// The addition on the host: element by element, and with vector instructions.
+/// Adds on the host: software_vadd element by element, software_vadd_simd by vector instructions.
 void software_vadd(const Vectors& vectors);
 void software_vadd_simd(const Vectors& vectors);
 
-/// Vectors in a kind of host memory of HostBuffer; the offset of the result in its page is larger
-/// by `relative_offset` bytes than that of the operands. Throws UnavailableError.
+/// Owns vectors in a kind of HostBuffer's memory. The result lies `relative_offset` bytes further
+/// into its page than the operands do. Throws UnavailableError.
 class HostVectors {
  public:
   HostVectors(const std::string& kind, std::size_t elements, std::size_t relative_offset);
@@ -57,21 +57,22 @@ class HostVectors {
   HostBuffer c_;
 };
 
-/// Simulated time of all calls to emulated cards, in femtoseconds modulo 2^64.
+/// A function that returns the simulated time of all calls to emulated cards, in femtoseconds
+/// modulo 2^64.
 using CardClock = std::uint64_t (*)();
 
 /// One phase of one offload.
 struct PhaseSample {
   std::string name;
-  Ticks ticks = 0;                ///< of the host clock; 0 if all is simulated
-  std::int64_t simulated_fs = 0;  ///< on an emulated card
-  Probe probe = {};               ///< of the whole process; without steal
+  Ticks ticks = 0;                ///< ticks of the host's clock; 0 if the whole phase is simulated
+  std::int64_t simulated_fs = 0;  ///< femtoseconds on an emulated card
+  Probe probe = {};               ///< disturbances of the whole process, without steal
 };
 
-/// Times consecutive phases, which do not overlap. Time between two phases is the remainder.
+/// Times consecutive phases of an offload. The time between phases is the remainder.
 class Phases {
  public:
-  /// `card`: the clock of a card that is emulated below a real runtime; both clocks are read.
+  /// `card` is the clock of an emulated card below a real runtime: both clocks are then read.
   explicit Phases(CardClock card = nullptr);
 
   /// Executes `work`, and adds its time to the phase of this name.
@@ -88,7 +89,7 @@ class Phases {
     add_usage(phase, before);
     last_ = end;
   }
-  /// Adds simulated time to a phase.
+  /// Adds femtoseconds of simulated time to the phase of this name.
   void simulated(const char* name, std::int64_t femtoseconds) {
     find(name).simulated_fs += femtoseconds;
   }
@@ -113,7 +114,7 @@ class Phases {
   Ticks last_;
 };
 
-/// A vector addition on one device in this process. Does not access the device or its runtime
+/// A vector addition on one device in this process. Nothing accesses the device or its runtime
 /// before `prepare`.
 class Offload {
  public:
@@ -124,16 +125,18 @@ class Offload {
 
   /// Phases that a process executes once: `initialise`, `program_device`.
   virtual void prepare(Phases& phases) = 0;
-  /// One offload, from `allocate` to `read_back`, with operands that `populate` derives from
+  /// Executes one offload, from `allocate` to `read_back`; `populate` writes its operands from
   /// `seed`.
   virtual void run(Phases& phases, std::uint64_t seed) = 0;
-  /// Whether `run` leaves the sums in the result.
+  /// Returns whether `run` writes the sums to the result.
   [[nodiscard]] virtual bool computes() const { return true; }
-  /// Whether wrong sums are a fault; false if the API has no device. Called after wrong sums.
+  /// Returns whether wrong sums are a fault, which they are not if the API has no device. Called
+  /// after wrong sums.
   [[nodiscard]] virtual bool verifiable() const { return true; }
-  /// All three vectors, for access by the host after `run`; nothing if no data are moved.
+  /// Returns the three vectors for access by the host after `run`; nothing if no data are moved.
   virtual std::optional<Vectors> result() = 0;
-  /// Simulates the addition on an emulated host; returns whether it replaces a real addition.
+  /// Adds simulated times of the additions on an emulated host. Returns whether they replace real
+  /// additions.
   virtual bool simulate_adds(Phases& /*phases*/) { return false; }
   /// Frees the memory that `run` allocated.
   virtual void release() = 0;
@@ -142,14 +145,14 @@ class Offload {
   void set_card_clock(CardClock clock) { card_clock_ = clock; }
   [[nodiscard]] CardClock card_clock() const { return card_clock_; }
 
-  /// Sets kind of memory and hand-over of the next runs; the size must not change.
+  /// Sets the kind of memory and the axes of the next runs; throws UsageError if the size changes.
   void set_spec(const OperationSpec& spec);
 
   [[nodiscard]] const OperationSpec& spec() const { return spec_; }
   [[nodiscard]] const std::string& memory() const { return spec_.memory; }
   [[nodiscard]] std::size_t elements() const { return spec_.bytes / sizeof(Element); }
   [[nodiscard]] std::size_t bytes() const { return elements() * sizeof(Element); }
-  /// Axis `relative_offset`; 0 if the memory has none.
+  /// Returns the value of axis `relative_offset` in bytes, or 0 without that axis.
   [[nodiscard]] std::size_t relative_offset() const { return relative_offset_; }
 
  private:
@@ -158,11 +161,11 @@ class Offload {
   CardClock card_clock_ = nullptr;
 };
 
-/// Results of one process.
+/// What `measure_offload` measured in one process.
 struct OffloadRecord {
-  std::vector<PhaseSample> first;               ///< the first offload, with `prepare`
+  std::vector<PhaseSample> first;               ///< the first offload, with the phases of `prepare`
   std::vector<std::vector<PhaseSample>> again;  ///< repeated offloads, without `prepare`
-  /// The reference's offloads: each was measured right before or right after one of `again`.
+  /// Offloads of the reference: each was measured directly before or after one of `again`.
   std::vector<std::vector<PhaseSample>> reference = {};
   Verified verified = Verified::na;
   std::string fault;
@@ -170,23 +173,24 @@ struct OffloadRecord {
   double wall_s = 0;
 };
 
-/// Runs an offload once and `again` further times, and checks every element. The host also adds if
-/// the data are in its memory and time is not simulated. Call it once in a process. `reference` is
-/// another kind of memory, whose offloads alternate with the repeated offloads, so that differences
-/// between processes affect both equally; the host then adds only once.
+/// Runs an offload once and `again` further times, and checks every element of the results. The
+/// host also adds, if it can access the data and time is not simulated. Call it once in a process.
+///
+/// `reference` is another kind of memory, whose offloads alternate with the further ones:
+/// differences between processes then affect both equally. The host then adds only once.
 OffloadRecord measure_offload(Offload& offload, unsigned again,
                               const std::optional<OperationSpec>& reference = std::nullopt);
 
-/// The phases of a device with its own memory, with or without `map`.
+/// Returns the names of the phases on a device with its own memory, with or without `map`.
 std::vector<std::string> device_phases(bool map);
-/// Removes the additions in software.
+/// Removes the additions on the host from an offload's parts.
 void drop_adds(OperationInfo& offload);
-/// Describes an offload of these phases, then `remainder`, `total` and, if `on_host`, the additions
-/// in software.
+/// Describes an offload of these phases, followed by `remainder`, `total` and, if `on_host`, the
+/// additions on the host.
 OperationInfo offload_of(const std::vector<std::string>& phases, bool on_host = true);
-/// Describes such an offload from any kind of host memory, with the axis `relative_offset`.
+/// Describes such an offload with vectors in any kind of host memory, and axis `relative_offset`.
 OperationInfo user_offload(const std::vector<std::string>& phases, bool on_host = true);
-/// Kinds of host memory for the vectors of an offload, with allocators and offsets in a page.
+/// Returns the kinds of host memory for an offload's vectors, those of `allocators` included.
 std::vector<std::string> user_memory_kinds();
 
 }  // namespace isthmus

@@ -1,5 +1,5 @@
-// The channel `staged`: from device to host, to the other rank's host, to its device; for any
-// device with copies.
+// Channel `staged` of exchanges: a message goes from a device to the host, to the other rank's host
+// and to its device. It works for any device with copies.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace isthmus {
 
-/// A buffer on a device with a staging buffer of equal size in host memory, and copies between
-/// them. By default copies block; an override may only begin them, so that several are in flight.
+/// A buffer on a device, a staging buffer of equal size in host memory, and copies between them. By
+/// default a copy blocks; a backend may only begin it, so that several copies run at once.
 class Staging {
  public:
   Staging() = default;
@@ -27,14 +27,14 @@ class Staging {
   virtual void to_device() { device().put(0, host()); }
   /// Returns when all begun copies are complete.
   virtual void complete() {}
-  /// Whether written data can be read back; false if the API has no device.
+  /// Returns whether written data can be read back, which is false if the API has no device.
   [[nodiscard]] virtual bool keeps_data() const { return true; }
 };
 
-/// Axis `channel` of an operation with a single channel.
+/// Returns the axis `channel` of an operation that has this channel alone.
 AxisInfo channel_axis(const std::string& channel);
 
-/// Describes `exchange` over channel `staged`, for devices with `Device::stage`.
+/// Describes `exchange` over channel `staged`, for devices that implement `Device::stage`.
 OperationInfo staged_exchange(const std::string& initiator);
 std::unique_ptr<JointOperation> make_staged_exchange(Device& device, const OperationSpec& spec,
                                                      Communicator& communicator);

@@ -1,4 +1,4 @@
-// Interval of a median, and the rule that ends a series when the interval is narrow enough.
+// The confidence interval of a median, and the rule that ends a series once it is narrow enough.
 #pragma once
 
 #include <cstddef>
@@ -30,14 +30,15 @@ struct Interval {
 Interval median_interval(std::span<const double> samples, double confidence = 0.95,
                          double resolution = 0.0);
 
-/// Estimated step of a clock: the smallest difference between two of its samples, 0 where all are
-/// equal.
+/// Estimates a clock's step from its samples: the smallest difference between two different
+/// samples, or 0 if all are equal.
 double step_of(std::span<const double> samples);
 
-/// Number of samples at the first look at a series.
+/// Number of samples at which a series' interval is first looked at.
 inline constexpr std::size_t first_look = 25;
 
-/// Ends a series when its median is known to `precision`, or at a cap.
+/// Ends a series when the relative half-width of its interval is at most `precision`, or at the
+/// most samples.
 ///
 /// Looks at the interval only on a doubling schedule: at `first_look` samples, or at the postponed
 /// first look, then at twice as many each time. To look after every sample and stop at the first
@@ -49,14 +50,14 @@ class StoppingCriterion {
   StoppingCriterion(double precision, std::size_t max_samples, double confidence = 0.95,
                     std::size_t first_check = first_look);
 
-  /// Number of samples at the next look.
+  /// Returns the number of samples at the next look.
   [[nodiscard]] std::size_t next_check() const noexcept { return next_check_; }
 
-  /// Checks the series if it has reached `next_check`, else returns `go_on`.
+  /// Looks at the interval if there are `next_check` samples, else returns `go_on`.
   Verdict look(std::span<const double> samples, double resolution = 0.0);
 
-  /// Postpones the next look to that number of samples (at most the cap), for a series that may not
-  /// end yet. Omitted looks do not reduce the coverage.
+  /// Postpones the next look to `samples` samples, at most the cap, for a series that may not end
+  /// yet. An omitted look does not reduce the coverage.
   void postpone(std::size_t samples) noexcept;
 
  private:

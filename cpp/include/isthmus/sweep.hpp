@@ -1,4 +1,4 @@
-// AMD's published bandwidth kernels as operations, for any runtime.
+// AMD's published bandwidth kernels as operations, for any runtime that can launch them.
 #pragma once
 
 #include <array>
@@ -11,56 +11,56 @@
 
 namespace isthmus {
 
-/// Sweeps of one launch in AMD's published example.
+/// Sweeps over the buffers in one launch of AMD's published example.
 inline constexpr unsigned published_sweeps = 1024;
 /// Kernels of that example, in the order of `bandwidth_kernels`.
 inline constexpr std::array<std::string_view, 3> bandwidth_kernel_names = {
     "read_bandwidth", "write_bandwidth", "bandwidth"};
 [[nodiscard]] bool is_bandwidth_kernel(std::string_view name);
 
-/// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
-/// memory of the target `host` or `device`. Axis `iterations` is the number of sweeps, by default
-/// that of AMD's published example.
+/// Describes kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (reads and writes at
+/// once), which sweep over memory of the target `host` or `device`. Axis `iterations` is the number
+/// of sweeps.
 std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
                                              const std::vector<std::string>& memory_kinds,
                                              const std::string& implementation,
                                              unsigned usual_iterations = published_sweeps);
 
-/// Expected results of a kernel that sums a buffer's words in every sweep, and in the last of an
-/// even number of sweeps twice. Each worker (block or work item) returns its sum plus one, times a
-/// key.
+/// The results to expect of a kernel that sums a buffer's words in every sweep. In the last of an
+/// even number of sweeps it adds the words twice. Each worker (block or work item) returns its sum
+/// plus one, times a key.
 class KernelSum {
  public:
-  /// Sets the contents of the buffer to the pattern of `seed`.
+  /// Computes the sum for a buffer that contains the pattern of `seed`.
   void expect(std::size_t bytes, std::uint64_t seed, std::uint64_t sweeps) {
     sum_ = pattern_sum(bytes, seed) * (sweeps | 1U);
   }
-  /// The pattern to read for this seed. Odd, because the sum of a short buffer could otherwise be
-  /// 0, like that of a kernel that reads nothing.
+  /// Returns the seed of the pattern to read. It is odd, because an even one could give a short
+  /// buffer the sum 0, like a kernel that reads nothing.
   [[nodiscard]] static std::uint64_t contents(std::uint64_t seed) { return seed | 1U; }
-  /// The key of a launch, by which results of an earlier launch are detected. Odd, to keep all
-  /// bits.
+  /// Returns a launch's key, which shows results of an earlier launch. It is odd, because a product
+  /// with an even key would lose bits.
   [[nodiscard]] static std::uint64_t key(std::uint64_t stamp) { return stamp * 2 + 1; }
-  /// Whether `memory` holds the results of all workers for the launch of this stamp.
+  /// Returns whether `memory` holds the results of all workers for the launch with this stamp.
   [[nodiscard]] bool arrived(Memory& memory, std::size_t workers, std::uint64_t stamp) const;
 
  private:
   std::uint64_t sum_ = 0;
 };
 
-/// Whether the first word of every page and the last 8 bytes are those of a pattern: faster than a
-/// full check.
+/// Returns whether the first word of every page and the last 8 bytes are those of the pattern. A
+/// check of every word would take longer.
 [[nodiscard]] bool holds_pattern_by_page(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
 /// `read_bandwidth`, `write_bandwidth` or `bandwidth` with the published example's arguments: one
 /// or two buffers, their size, and the number of sweeps over them.
 ///
 /// Verification depends on the kernel. A copy is checked in full. If a kernel writes its own
-/// pattern, every 8-byte word must have changed; a shorter last word is not checked, because equal
-/// bytes are likely. A kernel that only reads returns nothing to check.
+/// pattern, every 8-byte word must have changed. A shorter last word is not checked, because its
+/// bytes may be equal by chance. A kernel that only reads leaves nothing to check.
 class SweepOperation : public Operation {
  public:
-  /// Number of buffers of the kernel of this name.
+  /// Returns the number of buffers that the kernel `name` takes.
   static unsigned buffers(const std::string& name) { return name == "bandwidth" ? 2 : 1; }
 
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t part) const override;
@@ -72,7 +72,7 @@ class SweepOperation : public Operation {
 
  protected:
   explicit SweepOperation(const OperationSpec& spec);
-  /// Sets the buffers, first the buffer that is read; call it before arming.
+  /// Sets the buffers, the one that the kernel reads first; call it before arming.
   void works_on(std::vector<Memory*> memories);
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t sweeps() const { return sweeps_; }

@@ -1,4 +1,4 @@
-// Neighbours of ranks in an exchange.
+// Finds each rank's neighbours in an exchange.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace isthmus {
 
-/// Messages of a rank in one step of an exchange: lane 0 goes to its next neighbour, lane 1 to the
-/// previous one. A message from the previous neighbour is in that rank's lane 0.
+/// Messages that a rank sends at once: in lane 0 to its next neighbour, in lane 1 to its previous
+/// one. So it receives the previous neighbour's lane 0.
 inline constexpr unsigned lanes = 2;
-/// Repetitions of an exchange that are verified together, to detect repeated and misplaced
-/// messages.
+/// Repetitions of an exchange that are verified together, with separate buffers: a repeated or
+/// misplaced message is then found.
 inline constexpr std::size_t exchange_buffer_sets = 4;
-/// MPI counts bytes with an int.
+/// Most bytes of a message: MPI counts bytes with an int.
 inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 30U;
 
 /// The two neighbours of a rank; a single rank is its own neighbour.
@@ -27,13 +27,14 @@ struct Neighbours {
   [[nodiscard]] unsigned sender(unsigned lane) const { return lane == 0 ? previous : next; }
 };
 
-/// Axis `topology`: `ring`, in the order of ranks; `pairs`, both neighbours of a rank are its
-/// partner; `random`, a ring in random order, which depends only on the number of ranks.
+/// Returns axis `topology`. `ring`: the order of ranks; `pairs`: both neighbours of a rank are its
+/// partner; `random`: a ring in a drawn order, the same for each number of ranks.
 AxisInfo topology_axis();
 /// Throws UsageError for an unknown topology.
 Neighbours neighbours_of(const std::string& topology, unsigned rank, unsigned ranks);
 
-/// Partner in the pairs 0 and 1, 2 and 3, ...; the last of an odd number is its own partner.
+/// Returns the partner in the pairs 0 and 1, 2 and 3, ...; the last of an odd number is its own
+/// partner.
 unsigned partner_of(unsigned rank, unsigned ranks);
 
 }  // namespace isthmus

@@ -1,12 +1,12 @@
-"""The emulation of XRT: cards that are models, behind the XRT that is installed.
+"""Emulates XRT's cards: models of cards behind the XRT that is installed.
 
-``prepare`` makes a folder for one run of a program: settings for XRT, the boards' parameters, and
-the page on which the cards count their use. XRT loads our shim into the program.
+``prepare`` makes a folder for one run of a program. The folder has settings for XRT, the boards'
+parameters, and the page on which the cards count their use. XRT loads our shim into the program.
 
 The rest of Isthmus calls ``candidate``, ``default_xclbin`` and ``add_commands``, all through
-``isthmus.xrt_emulation``. Nothing is loaded before it is used: each command line comes here.
+``isthmus.xrt_emulation``. Every command line imports this package, so it loads modules at use.
 
-Raises ImportError with an ``isthmus`` of another version, which may lay out the page otherwise.
+The import fails with ImportError beside another version of ``isthmus``, whose page may differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One line on a program's use of emulated cards."""
+"""Writes one line on a program's use of emulated cards: times, bytes and runs of kernels."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def line(
 
 
 def bytes_text(number: int) -> str:
-    """Returns a count of bytes in the largest unit that is not above it."""
+    """Returns a count of bytes in the largest unit that is not larger than the count."""
     for scale, unit in _UNITS:
         if number >= scale:
             return f"{number / scale:.3g} {unit}"

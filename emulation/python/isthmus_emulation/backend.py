@@ -1,4 +1,4 @@
-"""Emulated cards as candidates of backends: ``xrt:0@card=u250``, ``xocl:0@card=u250``.
+"""Offers emulated cards to the backends: ``xrt:0@card=u250``, ``xocl:0@card=u250``.
 
 This module also makes the xclbin for measurements of XRT's noop mode.
 """
@@ -25,7 +25,7 @@ BOARD = "ISTHMUS_CARD_BOARD"
 
 @cache
 def _session(board: str) -> Session:
-    """Returns the session of all workers of this process; it ends with the process."""
+    """Returns the session that all workers of this process share; it ends with the process."""
     session = prepare([board])
     atexit.register(session.close)
     return session

@@ -1,8 +1,8 @@
 """Finds the resource that bounds a program on emulated cards, and the gain of possible changes.
 
 An item is a run of the kernel with the most work. The times of a region are divided by its items.
-The model of ``isthmus advise --job`` (``isthmus.models.pipeline``) computes the time of an item as
-the program runs, and with each change.
+The model of ``isthmus advise --job`` (``isthmus.models.pipeline``) computes the time of an item for
+the present program, and for each change.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def regions(session: Events, boards: Sequence[Board]) -> list[Region]:
 
 
 def _counts(event: Event) -> bool:
-    """Returns whether an event takes time, or is a run, of which an empty kernel takes none."""
+    """Whether an event takes time, or is a run of a kernel; an empty kernel takes no time."""
     return event.kind == "kernel" or event.duration_fs > 0
 
 
 def _within(host: Sequence[Event], begin: int, end: int) -> list[Event]:
-    """Returns a region's events of the host; a call tells what its thread computed before it."""
+    """Returns the host's events in a region; a call belongs to the computing that precedes it."""
     return [event for event in host if begin <= event.begin_fs - (event.kind == "call") < end]
 
 
@@ -50,7 +50,7 @@ def _parts(work: Sequence[Event], host: Sequence[Event]) -> Iterator[tuple[str, 
     """Yields name, begin and end of each region; without marks one region with all work."""
     if not work:
         return
-    # An empty kernel may begin when all has ended.
+    # An empty kernel may begin when all other events have ended.
     last = 1 + max(event.begin_fs + event.duration_fs for event in work)
     marks = [event for event in host if event.kind == "region"]
     if not marks:
@@ -62,7 +62,7 @@ def _parts(work: Sequence[Event], host: Sequence[Event]) -> Iterator[tuple[str, 
 
 
 def _region(part: Part, card: int, name: str, whole: float) -> Region:
-    """Returns what bounds a part, which stands for ``whole`` times its time."""
+    """Returns what bounds a part; the region lasts ``whole`` times as long as the part."""
     bank, bank_s = part.bank()
     shares = {KINDS[kind]: union(some) / part.length for kind, some in part.of.items()}
     shares |= {"bank": min(1.0, bank_s * part.items / part.length)}

@@ -12,20 +12,20 @@ from isthmus.units import format_seconds, percent
 from isthmus_emulation.region import Change, Region
 
 _MOST_LINES = 13
-"""Most lines: with the shares before them and the last line they fit a screen of 24 lines."""
+"""Most lines of text: with the shares above and the last line they fit a screen of 24 lines."""
 _MOST_CHANGES = 3
 _SHOWN = 0.005
-"""Least share that is shown."""
+"""Least share of the time that the text shows."""
 _RIGHT = 0.15
-"""Most error of the model for the present program, above which the text calls gains rough."""
+"""Largest error of the model for the present program; above it the text calls gains rough."""
 _SAME = 1.005
-"""Most ratio of two times of an item that are equal but for rounding."""
+"""Largest ratio of two times of an item that differ only by rounding."""
 _BUSY = 0.5
-"""Share of a bank's rate above which kernel and transfers may slow each other on a board."""
+"""Share of a bank's rate above which a board's kernel and transfers may slow each other."""
 _MOSTLY = 0.5
-"""Least share of start-up in the transfers' time for start-up to be named as the reason."""
+"""Least share of the transfers' time that makes start-up the named reason."""
 _MOST_OF_ITEM = 0.9
-"""Least share of an item's time in its transfers and computing for them to bound one thread."""
+"""Least share of an item's time, in transfers and computing, that bounds a single thread."""
 _MORE_SETS = ("double buffering", "threads")
 _OF_LOOPS = ("wide ports", "partial sums")
 _LIMITS = {
@@ -36,11 +36,11 @@ _LIMITS = {
     "host": "the host",
 }
 _SYNCS = {"link in": "syncs to the card", "link out": "syncs to the host"}
-"""Names of the two directions on a board without a link, whose host and kernels share a memory."""
+"""Names of both directions on a board without a link: host and kernels share one memory."""
 
 
 def lines(found: Sequence[Region], boards: Sequence[Board]) -> list[str]:
-    """Returns lines for each region, the longest first: reasons, and the changes that gain most."""
+    """Returns lines for each region, the longest region first: reasons, and the best changes."""
     told: list[str] = []
     for region in sorted(found, key=lambda region: -region.seconds):
         text = list(_region(region, boards[region.card]))
@@ -97,7 +97,7 @@ def _region(region: Region, board: Board) -> Iterator[str]:
 
 
 def _unchanged(region: Region) -> str:
-    """Returns what bounds the kernel that bounds the region, if no change helps; else nothing."""
+    """Returns what bounds the slowest kernel, if no change helps; else an empty text."""
     kernel = region.kernels[0] if region.kernels else None
     if kernel is None or kernel.by != "computing" or region.limit.resource != "kernel":
         return ""
@@ -107,7 +107,7 @@ def _unchanged(region: Region) -> str:
 
 
 def _named(region: Region) -> list[Change]:
-    """Returns the changes to show; of buffer sets and threads only the simplest of the fastest."""
+    """Returns the changes to show; of buffer sets and threads, only the simplest fast change."""
     more = [change for change in region.changes if change.kind in _MORE_SETS]
     fast = [change for change in more if change.item_s <= AS_FAST_WAY * more[0].item_s]
     simplest = min(fast, key=lambda change: (change.kind == "threads", change.sets), default=None)
@@ -124,7 +124,7 @@ def _gain(region: Region, change: Change) -> str:
 
 
 def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
-    """Returns why the program is slow, and the change."""
+    """Returns why the program is slow, and what to change, as two texts."""
     kernels = {
         "wide ports": lambda: _elements(region, board),
         "partial sums": lambda: _sums(region),
@@ -138,7 +138,7 @@ def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
 def _elements(region: Region, board: Board) -> tuple[str, str]:
     kernel = next(one for one in region.kernels if one.by == "elements")
     reason = (
-        f"kernel {kernel.instance}: {kernel.bytes_per_s / 1e9:.2g} GB/s = one "
+        f"kernel {kernel.instance}: {kernel.bytes_per_s / 1e9:.2g} GB/s: each port one "
         f"{kernel.element_bytes}-byte element a clock at {board.number('kernel.clock_MHz'):g} MHz"
     )
     wide = board.whole("kernel.width_bytes")
@@ -202,7 +202,7 @@ def _late(region: Region) -> str:
 
 
 def _in_time(region: Region, change: Change) -> str:
-    """Returns what keeps the card busy."""
+    """Returns what keeps the card busy, in words."""
     if change.kind == "threads":
         return f"{change.sets} threads, each with a buffer set"
     if not _moves(region):
@@ -218,5 +218,5 @@ def _in_time(region: Region, change: Change) -> str:
 
 
 def _moves(region: Region) -> bool:
-    """Returns whether transfers take time that counts."""
+    """Whether transfers take a share of the time that the text shows."""
     return max(region.shares["link in"], region.shares["link out"]) >= _SHOWN

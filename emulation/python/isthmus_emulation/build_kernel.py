@@ -40,55 +40,55 @@ _CPP = (".cpp", ".cc", ".cxx", ".c")
 
 @dataclass(frozen=True)
 class Built:
-    """Results of a build."""
+    """Files and notes that a build of kernels gives."""
 
     libraries: list[Path]
     xclbin: Path
     notes: list[str]
-    """Lines for the user about the schedules."""
+    """Lines for the user on reports of HLS and on estimates."""
     clock_mhz: int
-    """Clock that its cycles are for."""
+    """Clock in MHz for which the xclbin counts cycles."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """Options of ``card kernel build``."""
+    """Options of the command ``card kernel build``."""
 
     sources: Sequence[Path]
     mode: ModeName
     tops: Sequence[str] = ()
-    """Names of kernels, each looked for in all sources; else kernels are named as their sources,
-    in OpenCL C as the source says. C++ that defines none is compiled into each."""
+    """Names of kernels, each of which any source may define; none: kernels have their sources'
+    names, or the names in OpenCL C. C++ without a kernel is compiled into each kernel."""
     description: Path | None = None
     """Description of all kernels together; else the description beside a single source."""
     configs: Sequence[Path] = ()
-    """Configurations of AMD's linker: connections of kernels and memories."""
+    """Configuration files of AMD's linker, which connect kernels, memories and streams."""
     out: Path | None = None
-    """Name of the xclbin; else that of the description, the first of ``configs``, or the source."""
+    """Path of the xclbin; else its name is that of description, first of ``configs``, or source."""
     folders: Sequence[Path] = ()
-    """Folders of headers or modules."""
+    """Folders in which headers and Verilog modules are looked for."""
     defines: Sequence[str] = ()
     """Macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``."""
     schedules: Sequence[Path] = ()
-    """Reports of Vitis HLS, which say how long kernels compute."""
+    """Reports of Vitis HLS, from which the cycles of kernels are read."""
     cycles: Sequence[str] = ()
-    """Formulas of how long kernels compute."""
+    """Formulas for the cycles of kernels, ``KERNEL=FORMULA``."""
     estimated: bool = True
-    """Whether computing is estimated if neither gives its cycles."""
+    """Whether cycles are estimated for kernels without a report and a formula."""
     clock_mhz: int | None = None
-    """Clock for the estimate of computing; None: the reports', else the description's."""
+    """Clock in MHz for the estimate; None: that of the reports, else that of the description."""
 
 
 @dataclass(frozen=True)
 class _Read:
-    """Sources, as the compiler sees them."""
+    """Sources of a build in the form that the compiler reads."""
 
     code: Code
     in_opencl: Mapping[Path, opencl_c.Translation]
     texts: Mapping[Path, str]
-    """Preprocessed text by source, for C++ and OpenCL C."""
+    """Preprocessed text by source, for sources in C++ and OpenCL C."""
     kernels: Mapping[str, Path]
-    """The source of each kernel."""
+    """Source of each kernel, by name."""
 
     @property
     def first(self) -> tuple[str, Path]:
@@ -98,20 +98,20 @@ class _Read:
 
 @dataclass(frozen=True)
 class _Described:
-    """Facts about the kernels before they are compiled."""
+    """The design and facts about kernels that are known before they are compiled."""
 
     design: Design
     sides: dict[tuple[str, str], Side]
     unconnected: bool
-    """Whether streams may be left alone: the descriptions of other kernels may connect them."""
+    """Whether streams may lack a connection: descriptions of other kernels may connect them."""
     said: Mapping[str, schedule.Schedule]
 
 
 def build(order: Order) -> Built:
-    """Makes a NAME.so beside the source of each kernel and one xclbin, in place of older ones.
+    """Makes NAME.so beside each kernel's source, and one xclbin; replaces files of earlier builds.
 
-    Raises UsageError where the parts of the order do not fit, IsthmusError with the compiler's
-    words.
+    Raises UsageError if parts of the order do not fit together, and IsthmusError with the
+    compiler's messages.
     """
     _check_sources(order.sources, order.defines)
     read = _read(order)
@@ -145,7 +145,7 @@ def _read(order: Order) -> _Read:
 
 
 def _described(order: Order, read: _Read) -> _Described:
-    """Returns the design and the words of its streams. Raises UsageError for an invalid design."""
+    """Returns the design with facts on its streams. Raises UsageError for an invalid design."""
     name, first = read.first
     alone = len(read.kernels) == 1 and order.description is None
     described = order.description or first.with_suffix(".toml")
@@ -171,7 +171,7 @@ def _described(order: Order, read: _Read) -> _Described:
     design = schedule.applied(design, said, order.clock_mhz).for_mode(order.mode)
     _refuse_cycles_of_modules(design, read.kernels)
     unconnected = alone and not use and not order.configs
-    design.build(sides=sides, unconnected=unconnected)  # it says what is wrong
+    design.build(sides=sides, unconnected=unconnected)  # raises UsageError that says what is wrong
     there = {kernel.name for kernel in design.kernels}
     if missing := next((one for one in read.kernels if one not in there), None):
         by = order.description or read.kernels[missing].with_suffix(".toml")
@@ -180,7 +180,7 @@ def _described(order: Order, read: _Read) -> _Described:
 
 
 def _made(order: Order, read: _Read, described: _Described) -> tuple[list[Path], Xclbin, list[str]]:
-    """Saves the libraries; returns them, the xclbin, and lines for the user about estimates."""
+    """Saves the plug-ins; returns their paths, the xclbin, and lines for the user on estimates."""
     design, sides = described.design, dict(described.sides)
     there = {kernel.name: kernel for kernel in design.kernels}
     kernels = {name: completed(there[name]) for name in read.kernels}
@@ -205,14 +205,14 @@ def _made(order: Order, read: _Read, described: _Described) -> tuple[list[Path],
         libraries = []
         for name, source in read.kernels.items():
             library = source.with_name(f"{name}.so")
-            # A program that runs keeps the old one.
+            # A program that runs meanwhile keeps the earlier plug-in.
             saving.save(made[name].read_bytes(), library, replace=True)
             libraries.append(library)
     return libraries, built, notes
 
 
 def _refuse_cycles_of_modules(design: Design, sources: Mapping[str, Path]) -> None:
-    """Raises UsageError for cycles of a kernel in Verilog: its simulation counts them."""
+    """Raises UsageError for given cycles of a Verilog kernel: its simulation counts cycles."""
     for kernel in design.kernels:
         if kernel.cycles is not None and kernel.name in sources:
             source = sources[kernel.name]
@@ -242,7 +242,7 @@ def _compiled(
 
 
 def _joined(one: Design, other: Design) -> Design:
-    """Returns a design with the kernels, streams and memories of both."""
+    """Returns a design with the kernels, streams and memories of both designs."""
     joined = msgspec.structs.replace(
         one,
         kernels=(*one.kernels, *other.kernels),
@@ -290,7 +290,7 @@ def _kernel_sources(
 
 
 def _text(source: Path, options: Sequence[str]) -> str:
-    """Returns preprocessed C++; the unchanged text if the preprocessor fails."""
+    """Returns the preprocessed C++, or the unchanged text if the preprocessor fails."""
     try:
         return compiler.run([*dialect(source, options), "-w", "-E", "-P", source], source)
     except compiler.DoesNotCompileError:
@@ -298,7 +298,7 @@ def _text(source: Path, options: Sequence[str]) -> str:
 
 
 def _translated(source: Path, options: Sequence[str]) -> opencl_c.Translation:
-    """Returns the translation of a source in OpenCL C. Raises UsageError without a kernel."""
+    """Translates a source in OpenCL C to C++. Raises UsageError without a kernel."""
     dialect = [*opencl_c.DIALECT, f"-I{source.resolve().parent}", *options]
     text = compiler.run([*dialect, "-w", "-E", source], source)
     found = opencl_c.translated(text, source)
@@ -325,7 +325,7 @@ def _check_sources(sources: Sequence[Path], defines: Sequence[str]) -> None:
 
 
 def _refuse_others(path: Path) -> None:
-    """Raises UsageError if Isthmus did not make the file: a bitstream takes hours to make."""
+    """Raises UsageError for a file that Isthmus did not make: a bitstream takes hours to build."""
     if not path.exists():
         return
     try:
@@ -360,7 +360,7 @@ _KINDS = ("value", "buffer", "stream", "result")
 
 
 def _sized(kernel: Kernel, source: Path, code: Code) -> Kernel:
-    """Returns the kernel with sizes from the compiler for arguments of unknown types."""
+    """Returns the kernel; the compiler gives the sizes of arguments of unknown types."""
 
     def unknown(argument: Argument) -> bool:
         has_size = argument.size or argument.qualifier or argument.type.endswith("*")
@@ -392,7 +392,7 @@ def _sized(kernel: Kernel, source: Path, code: Code) -> Kernel:
 def _with_prototype(
     design: Design, defined: Kernel, source: Path, described: Path, *, alone: bool
 ) -> Design:
-    """Returns the design with the kernel that the source defines.
+    """Returns the design with the description of the kernel that the source defines.
 
     Raises UsageError if a description that stands ``alone`` has kernels, but not this kernel,
     or if both have the kernel with different arguments.

@@ -1,7 +1,7 @@
-"""Computes what changes of a program would gain.
+"""Computes how much faster a program on emulated cards becomes by possible changes.
 
-Each change is judged alone, by the time of the whole region: what remains after it counts. What the
-model does not explain of the present time stays as it is.
+Each change is judged alone, by the time of the whole region: what remains after the change counts.
+The part of the present time that the model does not explain stays the same.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from isthmus_emulation.trace import Event, KernelFacts, Port
 
 _FS = 1e-15
 _AT_ONCE = 1.03
-"""Ratio of the kernels' times, each alone, to the time of all, above which they work at once."""
+"""Ratio of the sum of the kernels' times to the time of all, above which kernels run at once."""
 _BY_ELEMENTS = 1.25
-"""Most ratio of computing time to the busiest port's time at which the port counts as the bound: a
-pipelined loop has a few clocks more than elements."""
+"""Largest ratio of computing time to the busiest port's time at which the port is the bound. A
+pipelined loop takes a few clocks more than elements."""
 _WORTH = 1.03
 """Least gain of a change that is named: a smaller gain is within the error of the model."""
 _WAKE_S = 7e-6
-"""Seconds in which XRT wakes a thread at the end of any run, and the thread waits again for its
-run: 2, 4 and 6 threads computed 14, 26 and 43 us an item on two shared cores (2026-11-28)."""
+"""Seconds that a thread computes when any run ends: XRT wakes the thread, which waits again for its
+run. 2, 4 and 6 threads computed 14, 26 and 43 us an item on two shared cores (2026-11-28)."""
 _SMALL = 0.02
-"""Share of a memory's work up to which arguments may stay beside a large one."""
+"""Largest share of a memory's bytes for arguments that may stay beside a large argument."""
 
 
 def of(part: Part) -> list[Change]:
@@ -39,7 +39,7 @@ def of(part: Part) -> list[Change]:
 
 
 def _of_kernels(part: Part) -> Iterator[Change]:
-    """Yields changes of kernels and their memories; none if kernels run at the same time."""
+    """Yields changes of kernels and their memories; no change if kernels run at the same time."""
     runs = part.of["kernel"]
     if not runs or sum(union(some) for some in part.runs.values()) > _AT_ONCE * union(runs):
         return
@@ -63,7 +63,7 @@ def _of_kernels(part: Part) -> Iterator[Change]:
     yield _change(part, "two banks", replace(stages, into=into, out=out), bank_s=part.banks_apart())
     moves = part.of["write"] or part.of["read"]
     if moves and (stages := _with_kernels(part, _in_host_memory)):
-        # The kernel then moves what the program transfers, even if it needs a part of it now.
+        # Such a kernel moves over the link all data that the program transfers now.
         least = host_memory.item_s(part.board, part.bytes_of("write"), part.bytes_of("read"))
         stages = replace(stages, kernel=max(stages.kernel, least), into=Transfer(), out=Transfer())
         yield _change(part, "host memory", stages, bank_s=0.0)
@@ -78,7 +78,7 @@ def _of_host(part: Part) -> Iterator[Change]:
 
 
 def _of_ways(part: Part) -> Iterator[Change]:
-    """Yields more buffer sets and threads: the next step, and the simplest of the fastest."""
+    """Yields changes to more buffer sets and threads: the next step, and the simplest fast way."""
     if part.items == 1:
         return
     if part.way.threads == 1:
@@ -90,14 +90,14 @@ def _of_ways(part: Part) -> Iterator[Change]:
 
 
 def _with_threads(part: Part, way: Way) -> Stages:
-    """Returns stages in which each end of a run wakes all threads."""
+    """Returns stages in which the end of each run wakes all threads, which takes host time."""
     woken = way.threads - (part.way.threads if part.way.threads > 1 else 0)
     wakes = _WAKE_S * woken if part.computed else 0.0
     return replace(part.stages, host_after=part.stages.host_after + wakes)
 
 
 def _more(more: Sequence[Change]) -> Iterator[Change]:
-    """Yields the first of changes, and the simplest of the fastest."""
+    """Yields the first change, and the simplest of the fastest changes."""
     if more:
         least = min(change.item_s for change in more)
         yield more[0]
@@ -112,11 +112,11 @@ def _change(
     *,
     bank_s: float | None = None,
 ) -> Change:
-    """Returns a change with its gain, at most what the busiest memory gives.
+    """Returns a change with its gain, which the busiest memory limits.
 
-    ``bank_s`` are the seconds in which it moves an item's data with the change. A kernel and
-    transfers slow each other in a memory on a board, not on the emulated card: where a change gains
-    nothing on the card, it may relieve the memory on a board.
+    ``bank_s``: seconds in which that memory moves an item's data after the change; None: as before.
+    A kernel and transfers slow each other in a memory on a board, not on the emulated card. So a
+    change that gains nothing on the card may relieve the memory of a board.
     """
     new = way or part.way
     saved = part.modelled - part.total(stages, new, part.order if way is None else "ahead")
@@ -147,7 +147,7 @@ def _with_kernels(
 
 
 def _computing_fs(run: Event, facts: KernelFacts) -> int:
-    """Returns a run's computing time: given, estimated, or by one element a clock."""
+    """Returns a run's computing time: as given, as estimated, or one clock for each element."""
     computing = run.computing
     if computing is None or not computing.known:
         return facts.elements_fs
@@ -159,7 +159,7 @@ def _is_by_elements(run: Event, facts: KernelFacts) -> bool:
 
 
 def _run_fs(run: Event, facts: KernelFacts, computing: float, memory: float) -> float:
-    """Returns a run's time with other times of computing and memory, which overlap."""
+    """Returns a run's duration if computing and memory took these times, which overlap."""
     today = max(_computing_fs(run, facts), facts.memory_fs)
     return run.duration_fs - today + max(computing, memory)
 
@@ -184,13 +184,13 @@ def _in_host_memory(run: Event, facts: KernelFacts) -> float | None:
 
 
 def element_bytes(part: Part, facts: KernelFacts) -> int:
-    """Returns bytes that the busiest port moves in a clock; 0 if no port counts elements."""
+    """Returns bytes that the busiest port moves each clock; 0 if no port counts elements."""
     clocks = facts.elements_fs * _FS * part.board.hertz("kernel.clock_MHz")
     return round(max(port.bytes for port in facts.ports) / clocks) if clocks >= 1 else 0
 
 
 def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
-    """Returns what bounds the runs of a kernel."""
+    """Finds whether computing, memory or the pace of elements bounds the runs of a kernel."""
     seconds = sum(run.duration_fs for run in runs) * _FS / len(runs)
     run, facts = next(
         ((one, one.facts) for one in runs if isinstance(one.facts, KernelFacts)), (runs[0], None)
@@ -219,7 +219,7 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
 
 
 def _shared(ports: Sequence[Port]) -> tuple[str, dict[str, int]]:
-    """Returns the busiest memory, and the bytes of its arguments, the largest first."""
+    """Returns the busiest memory, and the bytes of each of its arguments, the most bytes first."""
     bytes_of: dict[str, dict[str, int]] = {}
     for port in ports:
         of_memory = bytes_of.setdefault(port.memory, {})
@@ -229,7 +229,7 @@ def _shared(ports: Sequence[Port]) -> tuple[str, dict[str, int]]:
 
 
 def _to_move(shared: dict[str, int]) -> tuple[str, ...]:
-    """Returns arguments that need another bank; the largest stays, and small ones beside it."""
+    """Returns the arguments to move to other banks; the largest and small ones stay."""
     room = _SMALL * sum(shared.values())
     moves = []
     for name, moved in reversed(list(shared.items())[1:]):

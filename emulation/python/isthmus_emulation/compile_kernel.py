@@ -19,7 +19,7 @@ _WRAPPED = ("memcpy", "memmove", "memset")
 
 
 def dialect(source: Path, options: Sequence[str]) -> list[object]:
-    """Returns the compiler's options for kernels' code: standard, macros, folders of headers."""
+    """Returns compiler options for the code of kernels: standard, macros, folders of headers."""
     vitis = os.environ.get("XILINX_HLS")
     return [
         "-std=c++17",
@@ -45,11 +45,11 @@ class Code:
 
     @property
     def options(self) -> list[str]:
-        """Options of the compiler for a file that defines the other macros itself."""
+        """Returns compiler options for a file that defines the macros without reserved names."""
         return [*self.folders, *(f"-D{n}={v}" for n, v in self.macros if n.startswith("_"))]
 
     def before(self, source: Path) -> dict[str, object]:
-        """Returns the facts of such a file: source, the headers of HLS that it needs, macros."""
+        """Returns template values of such a file: source, headers of HLS that it needs, macros."""
         own = [f"-D{n}={v}" for n, v in self.macros]
         return {
             "source": source.resolve(),
@@ -59,7 +59,7 @@ class Code:
 
 
 def _headers_of_hls(source: Path, options: Sequence[str]) -> list[str]:
-    """Returns the names of our HLS headers that a source includes, directly or not."""
+    """Returns the names of our HLS headers that a source includes, also through other headers."""
     done = compiler.ended([*dialect(source, options), "-w", "-M", source])
     ours = PARTS / "include" / "hls"
     words = done.stdout.replace("\\\n", " ").split()
@@ -68,16 +68,16 @@ def _headers_of_hls(source: Path, options: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Cpp:
-    """Inputs for compiling kernels in C++ and OpenCL C."""
+    """Sources, settings and notes for compiling kernels in C++ and OpenCL C."""
 
     parts: Sequence[Path]
-    """Sources without a kernel."""
+    """Sources without a kernel, which are compiled into each plug-in."""
     in_opencl: Mapping[Path, opencl_c.Translation]
     code: Code
     clock_mhz: int | None
-    """Clock for the estimate of computing of kernels without given cycles; None: no estimate."""
+    """Clock in MHz for the estimate of kernels without given cycles; None: no estimate."""
     notes: list[str]
-    """Lines for the user; compiling appends to them."""
+    """Lines for the user, to which the compilation appends."""
 
 
 # No _FORTIFY_SOURCE, which some systems add: it replaces memcpy, and fails on coroutines' stacks.
@@ -85,9 +85,9 @@ _OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
 
 
 def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object]) -> None:
-    """Compiles the kernel's own code, with processes of its DATAFLOW regions.
+    """Compiles the kernel's own code, and runs statements of its DATAFLOW regions as processes.
 
-    If its cycles are not given, its loops get counters. A note says what is left out.
+    Without given cycles, its loops get counters. A note says what the estimate leaves out.
     """
     *flags, _, call, _, made = options
     call, preprocessed = Path(str(call)), Path(str(call)).with_suffix(".ii")
@@ -113,7 +113,7 @@ def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object
 
 
 def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
-    """Compiles the plug-in: the instrumented kernel and the code that counts its accesses."""
+    """Compiles the plug-in: the instrumented kernel, and the code that counts memory accesses."""
     call = folder / "call.cpp"
     facts: dict[str, object] = {
         "name": kernel.name, "arguments": kernel.arguments, "work": work_arguments(kernel),
@@ -123,7 +123,7 @@ def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
         translated = folder / "source.cpp"
         translated.write_text(opencl.text, "utf-8")
         facts |= {
-            "source": translated, "headers": (), "macros": (),  # macros are replaced
+            "source": translated, "headers": (), "macros": (),  # the text has no macros any more
             "parts": {length: opencl.parts(length) for length in opencl_c.LENGTHS},
             "required": kernel.work_group,
             "waits": "true" if opencl.waits else "false",
@@ -136,7 +136,7 @@ def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
     alone = "-fno-threadsafe-statics"
     instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
-    if opencl:  # C allows more than C++
+    if opencl:  # C allows code that C++ refuses
         quiet += ["-w", "-fpermissive", "-Wno-narrowing"]
     wrapped = [call]
     for number, part in enumerate(cpp.parts):
@@ -149,7 +149,8 @@ def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
         compiler.run([*compiled, "-c", one, "-o", made], source)
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
-    complete = "-Wl,-z,defs"  # a missing symbol fails here, not when a program loads the plug-in
+    # a missing symbol fails here, and not when a program loads the plug-in
+    complete = "-Wl,-z,defs"
     linked = compiler.whole("kernel_call")
     compiler.run(["-shared", complete, *wraps, *objects, *linked, "-o", library], source)
     return library

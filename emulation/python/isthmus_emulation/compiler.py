@@ -1,4 +1,4 @@
-"""Runs the C++ compiler."""
+"""Runs the C++ compiler for kernels and plug-ins, and reports its errors."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 from isthmus.errors import IsthmusError
 
 PARTS = Path(__file__).parent
-"""Folder with ``include``, for plug-ins, and ``plugin``, whose libraries are linked to them."""
+"""Folder of ``include``, for plug-ins, and of ``plugin``, whose libraries plug-ins link."""
 _SHOWN_LINES = 12
 
 
 class DoesNotCompileError(IsthmusError):
-    """A source that the compiler refuses."""
+    """Error: the compiler refuses a source."""
 
 
 def run(options: Sequence[object], source: Path) -> str:
-    """Returns the compiler's output; raises DoesNotCompileError with the begin of its errors."""
+    """Returns the compiler's output; raises DoesNotCompileError with its first messages."""
     done = ended(options)
     if done.returncode:
         raise failure(source, done)
@@ -29,7 +29,7 @@ def run(options: Sequence[object], source: Path) -> str:
 
 
 def ended(options: Sequence[object]) -> subprocess.CompletedProcess[str]:
-    """Runs CXX, else c++, with the options of CXX and these.
+    """Runs the compiler of variable CXX, else c++, with the options in CXX and with ``options``.
 
     Raises IsthmusError without a compiler.
     """
@@ -55,9 +55,9 @@ def whole(library: str) -> list[object]:
 
 
 def failure(source: Path, done: subprocess.CompletedProcess[str]) -> DoesNotCompileError:
-    """Returns the compiler's error messages."""
+    """Makes an error of the compiler's messages on a source."""
     lines = (done.stderr or done.stdout).splitlines()
-    # The lines before the error name the user's line that instantiates the template.
+    # Such lines before the error name the user's line that instantiates a template.
     wrong = re.compile("error|undefined reference|required from here")
     first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
     shown = "\n".join(lines[first : first + _SHOWN_LINES])

@@ -1,4 +1,4 @@
-"""Sources of the computing times of a program's kernels, for the line at the program's end.
+"""Reads where the computing times of a program's kernels come from, for the program's last line.
 
 The cards write a file of lines ``KERNEL<TAB>unknown|given|range|estimate<TAB>TEXT`` when a kernel
 starts, and ``KERNEL<TAB>counted`` when its given cycles were first counted. A further line
@@ -15,32 +15,32 @@ from typing import Literal, NamedTuple, get_args
 from isthmus_emulation.estimate import libclang
 
 FILE = "computing.tsv"
-"""File in the session's folder, to which ``emulation/xrt/src/main.cpp`` appends."""
+"""Name of the file in the session's folder to which ``emulation/xrt/src/main.cpp`` appends."""
 NOT_MODELLED = "not modelled"
 ESTIMATE = "estimate"
-"""What computing by the rules of HLS is called everywhere."""
+"""Word for computing times by the rules of HLS, in the file and in texts for the user."""
 _SHOWN = 4
-"""Most kernels that the line names; of the others it says the number."""
+"""Most kernels that the line names; it counts the others."""
 _Source = Literal["unknown", "given", "range", "estimate"]
 _SOURCES: tuple[_Source, ...] = get_args(_Source)
 
 
 class Computing(NamedTuple):
-    """A kernel that was started."""
+    """A kernel that was started, with the source of its computing time."""
 
     kernel: str
     source: _Source
-    """``unknown``: only its memory accesses take time."""
+    """Kind of source; with ``unknown``, only memory accesses of the kernel take time."""
     text: str
-    """The cycles that the user has given, and their source, or the estimate's; empty if unknown."""
+    """Given cycles with their source, or the estimate's text; empty if unknown."""
     is_counted: bool = True
-    """Whether given cycles have taken time: they do when the kernel's function returns."""
+    """Whether given cycles have taken time, which they do when the kernel's function returns."""
     has_depths: bool = True
-    """Whether the depths of streams in its DATAFLOW regions are checked."""
+    """Whether depths of streams in the kernel's DATAFLOW regions are checked."""
 
 
 def read(path: Path) -> list[Computing]:
-    """The kernels in the file, each once; none without a file."""
+    """Returns the kernels in the file, each once; none if the file is missing."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
@@ -60,7 +60,7 @@ def read(path: Path) -> list[Computing]:
 
 
 def sentences(kernels: Iterable[Computing], command: str) -> list[str]:
-    """Parts of the line about these kernels; ``command`` builds a kernel."""
+    """Returns sentences of the line on these kernels; ``command`` builds a kernel again."""
     told = [
         f"computing of {kernel.kernel}: {_estimate(kernel)}{kernel.text}" + _counted(kernel)
         for kernel in kernels
@@ -94,12 +94,12 @@ def _counted(kernel: Computing) -> str:
 
 
 def not_modelled(kernels: Iterable[Computing]) -> list[str]:
-    """Names of the kernels whose computing nobody knows, each once."""
+    """Returns the names of kernels without a known computing time, each once."""
     return list(dict.fromkeys(kernel.kernel for kernel in kernels if kernel.source == "unknown"))
 
 
 def unchecked_depths(kernels: Iterable[Computing]) -> list[str]:
-    """Names of the kernels with DATAFLOW regions that may stand still on a board, each once."""
+    """Returns the kernels whose DATAFLOW regions may stand still on a board, each once."""
     return list(dict.fromkeys(kernel.kernel for kernel in kernels if not kernel.has_depths))
 
 

@@ -22,7 +22,7 @@ _KINDS = {
     "PLRAM": ("bram", "128Ki", 0),
     "HOST": ("host", "16Gi", 0),
 }
-"""For each kind of memory, in the order of numbers: type, size, and least number on a board."""
+"""Type, size and least number of banks of each kind, in the order in which boards number them."""
 _DDR_BESIDE_HBM = 2
 """Banks of DDR behind the HBM of a U280: its programs call memories 32 and 33 DDR[0] and DDR[1]."""
 _MOST = 64
@@ -32,9 +32,9 @@ _SECTIONS = {
 }  # fmt: skip
 """Sections of configuration files (UG1702, configuration file)."""
 _PORT_EACH = {"m_axi_auto_max_ports", "max_memory_ports"}
-"""Keys of ``[hls]`` that give each pointer a port to memory: of Vitis HLS, and of v++."""
+"""Keys of ``[hls]`` that give each pointer a port: ``m_axi...`` is Vitis HLS's, the other v++'s."""
 _OF_HARDWARE = {"connect", "noc.connect", "noc.read_bw", "noc.write_bw", "slr"}
-"""Keys of ``[connectivity]`` that change nothing here."""
+"""Keys of ``[connectivity]`` for hardware only, which the emulation ignores."""
 
 
 @dataclass
@@ -42,13 +42,13 @@ class Connectivity:
     """The contents of ``[connectivity]`` of configuration files, in their notation."""
 
     instances: dict[str, list[str]] = field(default_factory=dict)
-    """``nk``: names of instances, by kernel."""
+    """Key ``nk``: names of instances, by kernel."""
     memories: dict[str, list[str]] = field(default_factory=dict)
-    """``sp``: memories, by ``INSTANCE.ARGUMENT`` or ``INSTANCE.m_axi_BUNDLE``."""
+    """Key ``sp``: memories, by ``INSTANCE.ARGUMENT`` or ``INSTANCE.m_axi_BUNDLE``."""
     streams: list[str] = field(default_factory=list)
-    """``stream_connect``."""
+    """Key ``stream_connect``: streams, by both ends."""
     port_each: bool = False
-    """``m_axi_auto_max_ports``: each pointer without a bundle has a port to memory."""
+    """Key ``m_axi_auto_max_ports``: each pointer without a bundle has a port to memory."""
 
     def applied(self, design: Design) -> Design:
         """Returns the design with these instances, connections and memories; raises UsageError."""
@@ -131,14 +131,14 @@ _GMEM = "M_AXI_GMEM"
 
 
 def named_memories(design: Design) -> tuple[Bank, ...]:
-    """Returns the memories that the connections name, or none."""
+    """Returns the memories that the design's connections name; empty if they name none."""
     return () if design.memories == Design().memories else design.memories
 
 
 def with_memories(
     design: Design, banks: Iterable[Bank], connect: Mapping[str, tuple[str, ...]]
 ) -> Design:
-    """Returns the design with these memories behind its own, and with these connections."""
+    """Appends these memories to the design's memories, and sets these connections."""
     own = named_memories(design)
     there = {bank.name for bank in own}
     memories = (*own, *(bank for bank in banks if bank.name not in there))
@@ -209,9 +209,9 @@ def _take(found: Connectivity, key: str, value: str) -> None:
 
 
 def _named(memory: str) -> list[str]:
-    """Returns the memories of a name: four for ``HBM[0:3]``.
+    """Returns the memories that a name stands for: four for ``HBM[0:3]``.
 
-    ``PLRAM3`` is PLRAM[3], and ``bank1`` the older name of DDR[1].
+    ``PLRAM3`` means PLRAM[3]; ``bank1`` is the older name of DDR[1].
     """
     if old := _WITHOUT_BRACKETS.fullmatch(memory):
         memory = f"{'DDR' if old[1] == 'bank' else old[1]}[{old[2]}]"
@@ -225,7 +225,7 @@ def _named(memory: str) -> list[str]:
 
 
 def _banks(most: dict[str, int]) -> list[Bank]:
-    """Returns banks, at least these numbers of each kind, numbered from the first as on a board."""
+    """Returns banks, numbered from 0 as on a board; ``most``: least count of each kind."""
     counts = most if {"HBM", "DDR"} & most.keys() else {"DDR": 1, **most}
     hbm = "HBM" in counts
     return [

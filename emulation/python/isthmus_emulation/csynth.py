@@ -1,6 +1,6 @@
 """Reads the report of Vitis HLS on a kernel's schedule: ``csynth.xml`` of its synthesis.
 
-Vitis HLS writes ``SOLUTION/syn/report/csynth.xml``, and ``v++ -c`` keeps a copy beside its reports
+Vitis HLS writes ``SOLUTION/syn/report/csynth.xml``, and ``v++ -c`` keeps a copy in its reports
 (UG1399). This module reads name and clock of the kernel in ``UserAssignments``, its latency in
 ``SummaryOfOverallLatency``, and loops in ``SummaryOfLoopLatency``, also those of
 ``ModuleInformation``. A latency or a trip count that HLS cannot know is ``undef``.
@@ -22,9 +22,9 @@ _MOST_BYTES = 64 << 20
 _MOST_DIGITS = len(str(1 << 63))
 """Most digits of a count of cycles: the card's integers hold no more."""
 _DEEPEST_LOOPS = 100
-"""Most nested loops that are read; sources have fewer than 10."""
+"""Most nested loops that are read; kernels have fewer than 10."""
 _MOST_SHOWN = 60
-"""Most letters of a text of the report that the user sees."""
+"""Most letters of a text from the report in messages."""
 _PERIOD = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 """The clock's period in nanoseconds, as HLS writes it: ``4.00``."""
 _UNKNOWN = ("undef", "?", "-", "")
@@ -34,13 +34,13 @@ _LOOPS = "PerformanceEstimates/SummaryOfLoopLatency"
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop whose trip count HLS does not know. None: the report lacks the value."""
+    """A loop whose trip count HLS does not know. A value is None if the report lacks it."""
 
     name: str
     interval: str | None
-    """Initiation interval in cycles, of a loop that is a pipeline."""
+    """Initiation interval in cycles, if the loop is a pipeline."""
     depth: str | None
-    """Cycles of one iteration."""
+    """Cycles of one iteration of the loop."""
 
     def __str__(self) -> str:
         facts = [f"II {self.interval}"] if self.interval else []
@@ -50,12 +50,12 @@ class Loop:
 
 @dataclass(frozen=True)
 class LongLoop:
-    """The loop that takes most cycles."""
+    """The loop that takes the most cycles of a kernel."""
 
     name: str
     cycles: int
     interval: str | None
-    """Initiation interval in cycles, of a loop that is a pipeline."""
+    """Initiation interval in cycles, if the loop is a pipeline."""
 
     def __str__(self) -> str:
         interval = f", II {self.interval}" if self.interval else ""
@@ -70,17 +70,17 @@ class Report:
     version: str
     """Version of Vitis HLS; empty if the report has none."""
     clock_mhz: float | None
-    """Clock of the schedule."""
+    """Clock in MHz that the schedule is for."""
     least: int | None
-    """Lowest latency. ``least`` and ``most`` are None if HLS does not know them."""
+    """Least latency in cycles. ``least`` and ``most`` are None if HLS does not know them."""
     most: int | None
     unknown_loops: tuple[Loop, ...]
     longest: LongLoop | None
-    """None: the report has no loops, or no latency."""
+    """Loop with the most cycles; None if the report has no loops, or no latency."""
 
 
 def read(path: Path) -> Report:
-    """Reads a report; raises UsageError, in one line, for any other file."""
+    """Reads a report; raises UsageError with one line for a file that is no such report."""
     try:
         with path.open("rb") as file:
             xml = file.read(_MOST_BYTES + 1)
@@ -139,7 +139,7 @@ def _clock_mhz(root: ElementTree.Element, path: Path) -> float | None:
 
 
 def _parts(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
-    """Yields the loops of the kernel and of its modules."""
+    """Yields the elements of the kernel's loops and of its modules' loops."""
     for part in (root, *root.iterfind("ModuleInformation/Module")):
         loops = part.find(_LOOPS)
         if loops is not None:
@@ -162,12 +162,12 @@ def _name(loop: ElementTree.Element) -> str:
 
 
 def shown(text: str) -> str:
-    """Returns the beginning of the text, without characters that a terminal does not print."""
+    """Returns the beginning of a text without characters that a terminal cannot print."""
     return "".join(letter for letter in text.strip()[:_MOST_SHOWN] if letter.isprintable())
 
 
 def _unknown_loops(root: ElementTree.Element) -> Iterator[Loop]:
-    """Returns the innermost loops without a trip count."""
+    """Yields the innermost loops without a known trip count."""
     names = set()
     for part in _parts(root):
         for loop in _innermost(part):

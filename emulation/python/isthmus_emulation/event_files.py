@@ -1,7 +1,7 @@
-"""Reads what the cards of a session, and the threads of its program, wrote of their work.
+"""Reads the files in which the cards of a session and its program's threads record their work.
 
-A program may start a million kernels. Of files that are larger together than ``_MOST_BYTES`` this
-module reads stretches, evenly spread over the largest file, and the same times of the others.
+A program may start a million kernels. If the files together exceed ``_MOST_BYTES``, this module
+reads stretches, evenly spread over the largest file, and the same times in the other files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isthmus_emulation.trace import (
 Span = tuple[int, int]
 _HEADING = re.compile(rb"# (?:card (\d+) board (.*)|host) program (\d+)\n")
 _HOST: Final = -1
-"""In place of a card's number: the events are those of a program's threads."""
+"""Number in place of a card's: the file has events of the program's threads."""
 _WRAP: Final = 1 << 64
 _MOST_BYTES: Final = 12_000_000
 """Most bytes that are read: 200 000 events take 3 s of processor time (2026-11-28)."""
@@ -39,22 +39,22 @@ class Events:
 
     cards: list[tuple[Header, list[Event]]]
     host: list[Event]
-    """By begin: ``region``, ``host copy`` and ``call``.
+    """Events of the program's threads by begin: ``region``, ``host copy`` and ``call``.
 
-    A ``call`` of a thread, which ``name`` numbers, into a card has as ``bytes`` the femtoseconds
-    that the thread has computed since its call before. Marks of regions are never left out."""
+    A ``call`` is a call into a card; ``name`` is the thread's number. Its ``bytes`` are the
+    femtoseconds that the thread computed since its previous call. All marks of regions are read."""
     stretches: tuple[Span, ...]
-    """The times that were read; an event that begins in a stretch ends with it."""
+    """Begin and end of the times that were read; an event in a stretch is cut at its end."""
     share: float
-    """Of the bytes that were read; 1: all."""
+    """Share of the files' bytes that were read; 1: all."""
 
     def read_fs(self, begin: int, end: int) -> int:
-        """Returns how much of a time was read."""
+        """Returns the femtoseconds of ``begin`` to ``end`` that lie in stretches that were read."""
         return sum(max(0, min(end, to) - max(begin, of)) for of, to in self.stretches)
 
 
 def read(files: Iterable[Path], most_bytes: int = _MOST_BYTES) -> Events:
-    """Reads the files of a session; of files with more bytes evenly spread stretches."""
+    """Reads the files of a session; of more than ``most_bytes`` only evenly spread stretches."""
     there = [file for file in map(_File, files) if file.has_events]
     if not there:
         return Events([], [], (), 1.0)
@@ -98,7 +98,7 @@ class _File:
         self._facts: dict[str, KernelFacts] = {}
         self.begin = self.size = 0
         if not path.stat().st_size:
-            return  # the program died before it wrote the heading
+            return  # the program ended before it wrote the heading
         with path.open("rb") as file:
             self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         heading = _HEADING.match(self._text)
@@ -116,19 +116,19 @@ class _File:
         return self.size > 0 and self._line_with_time(self.begin) < self.size
 
     def close(self) -> None:
-        """Unmaps the file."""
+        """Unmaps the file from memory."""
         if isinstance(self._text, mmap.mmap):
             self._text.close()
 
     def line_at(self, offset: int) -> int:
-        """Returns the begin of the first line at or behind an offset."""
+        """Returns the offset of the first line that begins at or behind an offset."""
         if offset <= self.begin:
             return self.begin
         end = self._text.find(b"\n", offset - 1)
         return self.size if end < 0 else end + 1
 
     def time_at(self, offset: int) -> int:
-        """Returns the begin of the event in the first line with a time, from a line on."""
+        """Returns the begin of the first event at or behind a line; lines of facts have no time."""
         at = self._line_with_time(offset)
         return int(self._text[at : self._text.find(b"\n", at)].split(b"\t")[2])
 
@@ -138,7 +138,7 @@ class _File:
         return offset
 
     def events(self, base: int, span: Span | None) -> Iterator[Event]:
-        """Yields events with times from ``base`` on: those that begin in a span, or all."""
+        """Yields events with times relative to ``base``: those that begin in a span, or all."""
         begin, end = self.begin, self.size
         if span is not None:
             begin, end = (self._offset_of(time, base) for time in span)
@@ -155,7 +155,7 @@ class _File:
             yield event
 
     def marks(self, base: int) -> Iterator[Event]:
-        """Yields the marks of regions."""
+        """Yields the events that mark regions, also outside of the stretches."""
         at = self.begin
         while 0 <= at < self.size:
             if self._text[at : at + 7] == b"region\t":
@@ -166,7 +166,7 @@ class _File:
             at = self._text.find(b"\nregion\t", at) + 1 or -1
 
     def _offset_of(self, time: int, base: int) -> int:
-        """Returns the first line whose event does not begin before a time; lines are in order."""
+        """Returns the offset of the first event at or after a time; events are in time order."""
         low, high = self.begin, self.size
         while low < high:
             middle = self.line_at((low + high) // 2)
@@ -182,7 +182,7 @@ class _File:
         return low
 
     def _event(self, line: str, base: int) -> Event | None:
-        """Reads a line; None for one of facts, which belong to the next runs of a kernel."""
+        """Reads a line; None for facts, which hold for the next runs of a kernel."""
         kind, name, *rest = line.split("\t")
         if kind == "facts":
             self._facts[name] = _kernel_facts(rest)
@@ -199,12 +199,12 @@ class _File:
 
 
 def _from(base: int, time: int) -> int:
-    """Returns a time from ``base`` on. Times wrap; all are less than half a turn from any."""
+    """Returns a time less ``base``; times wrap, and differ by less than half a turn."""
     return (time - base + _WRAP // 2) % _WRAP - _WRAP // 2
 
 
 def _stretches(file: _File, share: float, base: int) -> list[Span]:
-    """Returns times of evenly spread parts of a file, which have a share of its bytes."""
+    """Returns the times of evenly spread parts of a file, with ``share`` of its bytes."""
     whole = file.size - file.begin
     length = int(whole * share / _STRETCHES)
     found: list[Span] = []
@@ -213,7 +213,7 @@ def _stretches(file: _File, share: float, base: int) -> list[Span]:
         begin = file.line_at(at)
         end = file.line_at(at + length)
         if begin < end:
-            # Other files may begin before this one, and end behind it.
+            # Other files may begin before this file, and end after it.
             of = _from(base, file.time_at(begin)) if n else -_WRAP
             to = _from(base, file.time_at(end)) if end < file.size else _WRAP
             found.append((of, to))
@@ -243,7 +243,7 @@ def _kernel_facts(words: list[str]) -> KernelFacts:
 
 
 def _kernel_time(words: list[str]) -> KernelTime:
-    """Reads the fields of a kernel's line behind its bytes (``emulation/xrt/src/meter.cpp``)."""
+    """Reads the fields behind the bytes in a kernel's line (``emulation/xrt/src/meter.cpp``)."""
     how, *numbers = words[:4]
     memory, computing, least = map(int, numbers)
     if how != ESTIMATE:

@@ -1,4 +1,4 @@
-"""Runs a program on emulated cards: passes on signals and the exit code, ends all its processes."""
+"""Runs a program on emulated cards, passes signals on to it, and ends all its processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PASSED_ON = tuple(
 )
 _PATIENCE_S = 2.0
 _LOOK_S = 0.2
-_KILLED = 128  # as shells tell a death by signal
+_KILLED = 128  # shells exit with 128 + N after a death by signal N
 
 
 def run(
@@ -33,8 +33,8 @@ def run(
 ) -> int:
     """Runs a command in a session to its end; returns its exit code, 128 + N for signal N.
 
-    Calls ``is_over`` several times a second; if it returns true, ends the program (SIGTERM). The
-    program gets a separate process session; processes that it leaves there are ended. Raises
+    Calls ``is_over`` several times a second; if that returns true, ends the program (SIGTERM). The
+    program gets a process session of its own; processes that remain in it are ended. Raises
     UsageError if the program cannot be started.
     """
     parent = os.getpid()
@@ -73,7 +73,7 @@ def _ended(program: subprocess.Popen[bytes], is_over: Callable[[], bool] | None)
 
 
 def environment(session: Session) -> dict[str, str]:
-    """Returns the program's environment: that of this process with the session's changes."""
+    """Returns the program's environment: this process' environment with the session's changes."""
     changed = {**os.environ, **session.environment}
     changed["OCL_ICD_VENDORS"] = str(_vendors(session))
     return {
@@ -82,12 +82,12 @@ def environment(session: Session) -> dict[str, str]:
 
 
 def _vendors(session: Session) -> Path:
-    """Makes a folder with AMD's platform for OpenCL's loader; returns it.
+    """Makes a folder for OpenCL's loader that offers AMD's platform; returns the folder.
 
-    It also has the platforms that the user's variable names, but no other installed platforms: many
+    The folder also has the platforms of the user's variable, but no other installed platforms: many
     programs take the first platform, and loaders put GPUs and CPUs before accelerators. ocl-icd,
-    the loader of most distributions, takes no list of files; if its variable names one file, that
-    file is kept. Unreadable files are left out, as loaders do.
+    the loader of most distributions, takes no list of files: a single file in its variable is kept.
+    Unreadable files are left out, as loaders do.
     """
     folder = session.directory / "vendors"
     folder.mkdir(exist_ok=True)
@@ -104,10 +104,10 @@ def _vendors(session: Session) -> Path:
 
 @contextlib.contextmanager
 def _passing_on() -> Iterator[Callable[[int], None]]:
-    """Passes signals to a program and its processes while the context lasts, as a terminal does.
+    """Passes signals on to a program and its processes while the context lasts, as a terminal does.
 
-    The context's value is a function that takes the program's process group; earlier signals are
-    passed on then.
+    The context's value is a function that takes the program's process group; signals that came
+    earlier are then passed on.
     """
     group, early = 0, list[int]()
 
@@ -135,15 +135,15 @@ def _passing_on() -> Iterator[Callable[[int], None]]:
 
 
 def _end(session_id: int) -> None:
-    """Ends the remaining processes of a session: waits for them, then kills them."""
+    """Waits for the remaining processes of a session to end, then kills them."""
     for process in _left_after(session_id, _PATIENCE_S):
         with contextlib.suppress(psutil.Error):
             process.kill()
-    _left_after(session_id, _PATIENCE_S)  # a busy machine takes its time to kill
+    _left_after(session_id, _PATIENCE_S)  # a busy machine needs time to kill
 
 
 def _left_after(session_id: int, most_s: float) -> list[psutil.Process]:
-    """Returns the processes of a session that have not ended after some seconds."""
+    """Waits at most ``most_s`` seconds; returns the processes of a session that still run."""
     deadline = time.monotonic() + most_s
     while (left := _members(session_id)) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Limits of a program on emulated cards, and its result for continuous integration."""
+"""Checks a program on emulated cards against limits, and writes the result as JUnit's XML."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from isthmus_emulation.session import WARNINGS, Session
 
 @dataclass
 class Limit:
-    """The simulated time that a program may wait for its cards."""
+    """A limit of the simulated time for which a program waits for its cards."""
 
     session: Session
     text: str | None
-    """The limit as the user wrote it, such as 20ms; None: no limit."""
+    """The limit as typed by the user, such as 20ms; None: no limit."""
     ended: bool = field(default=False, init=False)
 
     def is_exceeded(self) -> bool:
-        """Returns whether the program has waited longer than the limit."""
+        """Whether the program has waited for its cards longer than the limit."""
         self.ended = self._waited_s() > self._most_s
         return self.ended
 
     def failures(self) -> list[str]:
-        """Returns one line if the program waited longer than the limit, else none."""
+        """Returns one line if the program waited longer than the limit, else no line."""
         if self.text is None or self._waited_s() <= self._most_s:
             return []
         what = "the program was ended" if self.ended else "the program had ended by itself"
@@ -47,7 +47,7 @@ class Limit:
 
 
 def warnings(session: Session, *, fatal: bool) -> list[str]:
-    """Returns the warning with which --fail-on-warning ended the program, as a list of failures."""
+    """Returns the warning by which --fail-on-warning ended the program, as a list of failures."""
     file: Path = session.directory / WARNINGS
     if not fatal or not file.exists():
         return []
@@ -58,9 +58,9 @@ def warnings(session: Session, *, fatal: bool) -> list[str]:
 def as_junit(
     command: Sequence[str], code: int, failures: Sequence[str], line: str, wall_s: float
 ) -> bytes:
-    """Returns JUnit's XML with one test: the program, with its arguments as its name.
+    """Returns JUnit's XML with one test case: the program, named by its command line.
 
-    Times are in seconds of wall time.
+    The time of the test case is wall time in seconds.
     """
     reasons = [*failures, *([f"exit code {code}"] if code and not failures else [])]
     case = Case("card.exec", shlex.join(command), "failure" if reasons else "", "; ".join(reasons))

@@ -1,6 +1,6 @@
-"""The emulated card's kernels, as an xclbin describes them.
+"""Describes the emulated card's built-in kernels and memories for an xclbin.
 
-Names and order of the arguments are those of AMD's public host-memory example, so that its programs
+Names and order of arguments are those of AMD's public host-memory example, whose programs thus
 find them.
 """
 
@@ -36,7 +36,7 @@ KERNELS: Mapping[str, Kernel] = MappingProxyType(
 
 
 def banks(board: Board | None) -> tuple[Bank, ...]:
-    """Returns the card's memories: those of the board, else two.
+    """Returns the memories of the board's card; without a board two banks.
 
     Memories of a board with HBM are HBM[0] to HBM[31], then DDR[0] and so on.
     """
@@ -60,12 +60,12 @@ def design(
     mode: ModeName = "hw",
     device_name: str | None = None,
 ) -> Design:
-    """Returns an xclbin with these kernels; raises UsageError for an unknown kernel.
+    """Returns the xclbin's design with these kernels; raises UsageError for an unknown kernel.
 
-    Each buffer may lie in the first bank or in host memory. XRT's ``group_id`` is host memory for
-    the bandwidth kernels; OpenCL puts buffers without a memory into the bank. If the board's
-    kernels cannot access host memory, all buffers lie in the bank. ``device_name`` is the platform
-    in the file.
+    Each buffer may lie in the first bank or in host memory. For bandwidth kernels, XRT's
+    ``group_id`` is host memory; OpenCL puts buffers without a memory into the bank. If the board's
+    kernels cannot access host memory, all buffers lie in the bank. ``device_name``: platform that
+    the file names.
     """
     reaches = board is None or not board.has("kernel") or board.value("kernel.reaches_host")
     chosen = []
@@ -93,5 +93,5 @@ def design(
 
 
 def default(board: Board, mode: ModeName) -> Design:
-    """Returns the xclbin of a card with all kernels."""
+    """Returns the xclbin's design with all kernels of a card."""
     return design(KERNELS, board, mode)

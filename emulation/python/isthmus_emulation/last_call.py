@@ -18,14 +18,14 @@ from isthmus_emulation.session import Session
 _HEADER = struct.Struct("<IIII3Q128s")
 _VERSION = 1
 _FORM_BYTES = 96
-_KILLED = 128  # as shells tell a death by signal
+_KILLED = 128  # shells exit with 128 + N after a death by signal N
 _FATAL = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 """Signals that a program's own faults cause."""
 
 
 @dataclass(frozen=True)
 class LastCall:
-    """The last call of a process."""
+    """The last call that a process made into XRT or OpenCL."""
 
     program: int
     thread: int
@@ -36,19 +36,19 @@ class LastCall:
 
 @dataclass(frozen=True)
 class Death:
-    """A program's end by a signal that its own fault caused."""
+    """A program's death by a signal of ``_FATAL``."""
 
     signal: signal.Signals
     call: LastCall | None
-    """None: the program made no call of XRT or OpenCL."""
+    """Last call; None if the program called neither XRT nor OpenCL."""
     kernel_runs: int
-    """Number of started kernel runs."""
+    """Number of kernel runs that the program started."""
     unfinished: int
-    """Kernel runs of which the program has not seen the end."""
+    """Number of kernel runs whose end the program has not seen."""
 
 
 def death(session: Session, code: int) -> Death | None:
-    """Returns the facts of the program's end; None if its exit code is no signal of ``_FATAL``."""
+    """Returns facts on the program's death; None if its exit code is no signal of ``_FATAL``."""
     number = next((one for one in _FATAL if one == code - _KILLED), None)
     if number is None:
         return None
@@ -62,7 +62,7 @@ def death(session: Session, code: int) -> Death | None:
 
 
 def sentence(found: Death, options: Sequence[str], command: Sequence[str]) -> str:
-    """Returns the line for the user; ``options``: those of ``card exec`` that the program needs."""
+    """Returns the line for the user; ``options``: options of ``card exec`` for the program."""
     what = f"the program ended by {found.signal.name} ({signal.strsignal(found.signal)})"
     last = "it made no call of XRT or OpenCL"
     if found.call is not None:
@@ -74,7 +74,7 @@ def sentence(found: Death, options: Sequence[str], command: Sequence[str]) -> st
 
 
 def _newest(folder: Path) -> LastCall | None:
-    """Returns the last call of the process that was the last to begin with XRT."""
+    """Returns the last call in the session's newest file; each process writes one file."""
     files = sorted(folder.glob("last_call.*"), key=lambda file: file.stat().st_mtime_ns)
     return _read(files[-1]) if files else None
 

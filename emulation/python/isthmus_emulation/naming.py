@@ -1,4 +1,4 @@
-"""Names of emulated cards: a program sees them as device names, an xclbin as its platform."""
+"""Names emulated cards: programs see the names of devices, an xclbin names a platform."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from isthmus.boards import Board
 from isthmus.errors import UsageError
 
 _MOST_BYTES = 63
-"""Longest name: an xclbin has 64 bytes (``m_platformVBNV`` of ``xclbin.h``), the last one is 0."""
+"""Most bytes of a name: an xclbin has 64 (``m_platformVBNV`` of ``xclbin.h``) with the final 0."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 
 
 def default(board: Board | None) -> str:
-    """Returns the card's name if the user gives none; no hardware has such a name."""
+    """Returns the card's name if the user gives no name; no hardware has such a name."""
     return f"isthmus_{board.name if board else 'any'}_1"
 
 
 def checked(name: str) -> str:
-    """Returns the name; raises UsageError for a name that XRT cannot have."""
+    """Returns the name unchanged; raises UsageError for a name that XRT cannot have."""
     if len(name) > _MOST_BYTES or not _NAME.fullmatch(name):
         raise UsageError(
             f"device name '{name}': up to {_MOST_BYTES} letters, digits and _ . : - are possible"
@@ -28,9 +28,9 @@ def checked(name: str) -> str:
 
 
 def of_cards(boards: Sequence[Board], names: Sequence[str]) -> list[str]:
-    """Returns the cards' names in the order of the boards: the user's, else default names.
+    """Returns a name for each board's card: the user's names, or else default names.
 
-    Raises UsageError unless there is a name for each card, or none.
+    Raises UsageError unless the user gives no name, or one for each card.
     """
     if not names:
         return [default(board) for board in boards]

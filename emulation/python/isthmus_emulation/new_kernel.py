@@ -1,4 +1,4 @@
-"""Writes the first files of a kernel: code, description and a host program that checks it."""
+"""Writes the first files of a new kernel: code, description, and a host program that checks it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _MOVERS = (("inputs", "feed", "fills"), ("outputs", "drain", "empties"))
 _STREAM = re.compile(r"hls::stream<\s*([^,]+?)\s*>")
 _WORD_BYTES = 4
 _SCALARS = {"float": "3.0F", "double": "3.0"}
-"""Values of arguments in the host program, by type: XRT copies a value's bytes whatever its type.
-"""
+"""Values of arguments in the host program, by type; XRT copies a value's bytes for any type."""
 _SCALAR = "3"
 
 
@@ -33,16 +32,16 @@ class File:
     name: str
     template: str
     what: str
-    """What the file is, as text for the user."""
+    """Description of the file for the user."""
     facts: dict[str, Any]
     built: bool = False
-    """Whether the file is an input of ``card kernel build``."""
+    """Whether ``card kernel build`` takes the file as an input."""
 
 
 def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[Path, File]:
-    """Writes a kernel's files into a folder; returns them, the kernel first.
+    """Writes a new kernel's files into a folder; returns them, the kernel's code first.
 
-    Raises UsageError if a file exists, or for a prototype that no kernel can have.
+    Raises UsageError if one of the files exists, or for a prototype that no kernel can have.
     """
     placed = completed(prototype.kernel)
     streamed = any(p.stream for p in prototype.parameters)
@@ -82,7 +81,7 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
 
 
 def filled_template(name: str, facts: dict[str, Any]) -> str:
-    """Returns the filled template of the folder ``templates``."""
+    """Fills in a template of the folder ``templates``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=jinja2.StrictUndefined,
@@ -136,9 +135,9 @@ def _value(parameter: Parameter, prototype: Prototype) -> str:
 
 
 def _stream_facts(prototype: Prototype) -> dict[str, Any]:
-    """Returns the template's values for a kernel with streams.
+    """Returns template values for a kernel with streams.
 
-    The names of the streams tell which of them the kernel reads and writes.
+    The names of the streams say which of them the kernel reads, and which it writes.
     """
     where = f"kernel {prototype.name}"
     streams = [p for p in prototype.parameters if p.stream]
@@ -180,7 +179,7 @@ def _stream_facts(prototype: Prototype) -> dict[str, Any]:
 
 
 def _registers(prototype: Prototype, placed: Kernel, facts: dict[str, Any]) -> dict[str, Any]:
-    """Returns the template's values for a module: registers, moved elements, and their width."""
+    """Returns template values for a Verilog module: registers, moved elements, and their width."""
     moved = {"bits": 8 * (size_of(facts["word"]) or 0)} if facts["streams"] else _pair(prototype)
     registers = [
         (a, at)
@@ -207,7 +206,7 @@ def _registers(prototype: Prototype, placed: Kernel, facts: dict[str, Any]) -> d
 
 
 def _pair(prototype: Prototype) -> dict[str, Any]:
-    """Returns the pointers between which a module moves elements."""
+    """Returns the pointer that a module reads elements from, and the pointer that it writes to."""
     sizes = [
         (pointer, size_of(pointer.element)) for pointer in prototype.parameters if pointer.pointer
     ]
@@ -228,7 +227,7 @@ def _pair(prototype: Prototype) -> dict[str, Any]:
 
 
 def _no_elements(count: Parameter | None) -> str:
-    """Returns the Verilog for a count without elements; a signed count may be below 0."""
+    """Returns Verilog that is true if there are no elements; a signed count may be below 0."""
     if count is None:
         return "1'b0"
     signed = not count.element.startswith(("unsigned", "uint", "size_t"))

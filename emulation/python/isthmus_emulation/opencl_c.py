@@ -1,4 +1,4 @@
-"""Translates OpenCL C to C++ for Isthmus's header ``opencl_c.hpp``."""
+"""Translates kernels from OpenCL C to C++, for Isthmus's header ``opencl_c.hpp``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DIALECT = (
     "-D__OPENCL_C_VERSION__=120", "-DCL_VERSION_1_0=100", "-DCL_VERSION_1_1=110",
     "-DCL_VERSION_1_2=120", "-D__ENDIAN_LITTLE__=1", "-Dcl_khr_fp64=1",
 )  # fmt: skip
-"""Options that preprocess a source as Vitis does."""
+"""Compiler options that preprocess OpenCL C as Vitis does."""
 BEFORE_LOOP = "ISTHMUS_BEFORE"
-"""Begin of a pragma that replaces an attribute before a loop."""
+"""Begin of a pragma that replaces an attribute before a loop: ``ISTHMUS_BEFORE UNROLL``."""
 WORK_ITEMS = "ISTHMUS_WORK_ITEMS PIPELINE"
-"""The pragma for ``xcl_pipeline_workitems``."""
+"""Pragma that stands for the attribute ``xcl_pipeline_workitems``."""
 LENGTHS = (2, 3, 4, 8, 16)
-"""Numbers of elements of vectors."""
+"""Possible numbers of elements in a vector."""
 
 _TOKEN = re.compile(
     r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\#[^\n]*|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*|->|.)
@@ -53,7 +53,7 @@ _CPP = (
     "reinterpret_cast static_assert static_cast template this thread_local throw try typeid "
     "typename using virtual and and_eq bitand bitor compl not not_eq or or_eq xor xor_eq"
 )
-"""Keywords of C++ that may be names in C."""
+"""Keywords of C++ that C allows as names."""
 _OTHER = {
     **dict.fromkeys(_DROPPED.split(), ""),
     **dict.fromkeys(("restrict", "__restrict"), "__restrict__"),
@@ -69,25 +69,25 @@ _HARDWARE = re.compile(
     r"\b(?:(xcl_pipeline_loop)(?:\s*\(\s*(\d+)\s*\))?|(opencl_unroll_hint)(?:\s*\(\s*(\d+)\s*\))?|"
     r"(xcl_pipeline_workitems)|(xcl_array_partition)\s*\(([^)]*)\))"
 )
-"""Attributes on the hardware of a loop, a kernel or an array."""
+"""Attributes that change the hardware of a loop, a kernel or an array."""
 _BARRIERS = {"barrier", "work_group_barrier", "wait_group_events"}
 _ANY: WorkGroup = (0, 0, 0)
 
 
 @dataclass
 class Translation:
-    """A source in C++."""
+    """C++ that a source in OpenCL C was translated to."""
 
     text: str = ""
     kernels: dict[str, WorkGroup] = field(default_factory=dict)
-    """The source's kernels, with the work-items in a group that they require; 0: any number."""
+    """Kernels of the source, with the work-items in a group that each requires; 0: any number."""
     waits: bool = False
-    """Whether work-items wait for one another."""
+    """Whether work-items of a group wait for one another."""
     names: set[str] = field(default_factory=set)
-    """Names of vectors' elements in the source: ``s0``, ``zwxy``, ``hi``."""
+    """Names by which the source accesses elements of vectors: ``s0``, ``zwxy``, ``hi``."""
 
     def parts(self, length: int) -> Iterator[str]:
-        """Returns the named elements of vectors of this length, in the notation of vectors.hpp."""
+        """Yields the named elements of vectors of this length, in the notation of vectors.hpp."""
         for name in sorted(self.names):
             places = _places(name, length)
             if len(places) > 1:
@@ -99,7 +99,7 @@ class Translation:
 
 
 def _places(name: str, length: int) -> Sequence[int]:
-    """Returns the vector's elements with that name; none for any other name."""
+    """Returns the places in a vector that a name stands for; empty if it is no such name."""
     all_of = range(4 if length == 3 else length)
     halves = {
         "lo": all_of[: len(all_of) // 2],
@@ -119,9 +119,9 @@ def _places(name: str, length: int) -> Sequence[int]:
 
 
 def translated(text: str, source: Path) -> Translation:
-    """Returns the C++ for OpenCL C without macros and comments; lines keep their numbers.
+    """Translates OpenCL C without macros and comments to C++; lines keep their numbers.
 
-    Raises UsageError for parts of OpenCL C that are not supported.
+    Raises UsageError for unsupported parts of OpenCL C.
     """
     return _Translator(text, source).all()
 
@@ -132,15 +132,15 @@ class _Translator:
         self._tokens = [(m[1], m[2]) for m in _TOKEN.finditer(text)]
         self._made = Translation()
         self._vectors: set[str] = set()
-        """Names that the source gives to types of vectors."""
+        """Names that typedefs of the source give to types of vectors."""
         self._brackets = 0
         self._braces = 0
         self._required: WorkGroup | None = None
         self._kernel: str | None = None
-        """The kernel whose head is read; empty before its name."""
+        """Name of the kernel whose head is read; empty before the name, None outside of a head."""
 
     def all(self) -> Translation:
-        """Returns the C++ for all tokens."""
+        """Translates all tokens, and returns the C++."""
         words, at = [], 0
         while at < len(self._tokens):
             word, behind = self._translated(at)
@@ -153,7 +153,7 @@ class _Translator:
         return self._tokens[at][0] if 0 <= at < len(self._tokens) else ""
 
     def _translated(self, at: int) -> tuple[str, int]:
-        """Returns the C++ for a token, and the position of the next token."""
+        """Translates a token; returns the C++, and the position of the next token."""
         word = self._word(at)
         if word in {"__attribute__", "__attribute"}:
             return self._attributes(at)
@@ -165,7 +165,7 @@ class _Translator:
         return word, at + 1
 
     def _literal(self, at: int) -> tuple[str, int] | None:
-        """Returns the type of ``(int4)(1, 2)`` and the second bracket's position; else None."""
+        """Type and closing bracket's position of a literal such as ``(int4)(1, 2)``; else None."""
         name = at + 1
         while self._word(at) == "(" and self._word(name) in {"const", "volatile", *_PRIVATE}:
             name += 1
@@ -192,7 +192,7 @@ class _Translator:
             self._kernel = self._required = None
 
     def _attributes(self, at: int) -> tuple[str, int]:
-        """Returns the attributes except those on hardware."""
+        """Translates attributes; attributes on hardware become pragmas."""
         behind, depth = at + 1, 0
         while behind < len(self._tokens):
             depth += (self._word(behind) == "(") - (self._word(behind) == ")")
@@ -216,7 +216,7 @@ class _Translator:
         return text if _LAYOUT.search(text) else self._pragma(text, at), behind
 
     def _pragma(self, text: str, at: int) -> str:
-        """Returns a pragma for the estimate (``estimate/reader.py``); empty without one."""
+        """Translates an attribute to a pragma for ``estimate/reader.py``; empty without one."""
         found = _HARDWARE.search(text)
         if found is None:
             return ""
@@ -234,7 +234,7 @@ class _Translator:
         return f'_Pragma("HLS {said.strip()}")'
 
     def _declared(self, at: int) -> str:
-        """Returns the name of the array before an attribute."""
+        """Returns the name of the array that stands before an attribute."""
         depth = 0
         for n in range(at - 1, 0, -1):
             word = self._word(n)
@@ -292,7 +292,7 @@ class _Translator:
         return _VECTOR.fullmatch(word) is not None or word in self._vectors
 
     def _is_shared(self, at: int) -> bool:
-        """Returns whether ``local`` declares an object of the group, not a pointer."""
+        """Whether ``local`` declares an object of the work-group, and not a pointer."""
         if self._brackets > 0:
             return False
         while self._word(at) not in {";", "=", "[", ",", ""}:
@@ -302,7 +302,7 @@ class _Translator:
         return True
 
     def _place(self, at: int) -> str:
-        """Returns ``FILE:LINE`` by the marks of the preprocessor."""
+        """Returns the source's ``FILE:LINE`` of a token, by the preprocessor's line marks."""
         line, name = 1, str(self._source)
         for word, space in self._tokens[:at]:
             if found := re.match(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"', word):

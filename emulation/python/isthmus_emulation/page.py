@@ -1,4 +1,4 @@
-"""Reads the page on which a program's cards count their use (``card_page.hpp``)."""
+"""Makes and reads the page on which a program's cards count their use (``card_page.hpp``)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SLOT = struct.Struct("<IIII12Q")
 
 @dataclass(frozen=True)
 class Slot:
-    """One card as one process used it. Times in femtoseconds modulo 2^64, 5.1 hours."""
+    """Use of one card by one process. Times are femtoseconds modulo 2^64, which is 5.1 hours."""
 
     card: int
     program: int
     busy: int
-    """Kernels whose end the program has not seen."""
+    """Number of kernel runs whose end the program has not seen."""
     elapsed_fs: int
     simulated_fs: int
     driver_fs: int
@@ -37,7 +37,7 @@ class Slot:
 
 
 def create(path: Path, *, clock: int) -> Path:
-    """Returns an empty page; ``clock``: number of the program's clock in ``CLOCKS``."""
+    """Makes an empty page, and returns it; ``clock``: number of the clock in ``CLOCKS``."""
     header = _HEADER.pack(_MAGIC, _VERSION, clock)
     path.write_bytes(header.ljust(_FIRST_SLOT + _CARDS * _SLOT_BYTES, b"\0"))
     return path

@@ -1,4 +1,4 @@
-"""Takes the events of a region apart: stages of an item, and how the program overlaps items."""
+"""Finds the stages of an item from a region's events, and how the program overlaps items."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from isthmus_emulation.trace import Event, KernelFacts, TransferFacts
 
 _FS = 1e-15
 KINDS = {"write": "link in", "read": "link out", "kernel": "kernel", "launch": "launch"}
-"""Kinds of events that take time, and the names of their shares."""
+"""Kinds of events that take time, with the names under which their shares are shown."""
 _OVERLAPS = 0.02
-"""Least share of work beside other work for a program to count as overlapping. It is above 0
-because the ends of events touch."""
+"""Least share of work that runs beside other work from which on a program overlaps work. The share
+is above 0 because the ends of events touch."""
 _SAME = 1.03
-"""Most ratio of the model's errors at which a simpler way of running is chosen."""
+"""Largest ratio of the model's errors at which a simpler way counts as good as the best."""
 _LATE: Final[tuple[Order, ...]] = ("in beside", "out beside", "both beside", "batches")
-"""Orders in which kernels start late, the usual ones first."""
+"""Orders of calls in which kernels start late, the most usual order first."""
 _ACTIVE = 0.3
-"""Least share of the busiest thread's calls from which on a thread counts: one that only prepares
-buffers does not."""
+"""Least share of the busiest thread's calls from which on a thread counts. A thread that only
+prepares buffers makes fewer calls."""
 
 
 class Part:
@@ -54,22 +54,23 @@ class Part:
         self.buffer_sets = _buffer_sets(longest)
         self.stages = self._stages()
         self.overlaps = self.items > 1 and self._overlaps()
-        if not self.overlaps:  # the host takes the rest of the time
+        if not self.overlaps:  # the host takes the time that the card is idle
             left = max(0.0, self.length / self.items - (self.stages.serial - self.computed))
             self.stages = replace(self.stages, host_before=left / 2, host_after=left / 2)
         self.way, self.order = self._way()
         self.modelled = self.total(self.stages, self.way, self.order)
 
     def total(self, stages: Stages, way: Way, order: Order = "ahead") -> float:
-        """Returns the modelled seconds of the region."""
+        """Returns the seconds that the model gives for the region."""
         if way.threads == 1 and way.sets > 1:
             return pipeline.one_thread_s(stages, self.items, way.sets, order)
         return pipeline.total_s(stages, self.items, way.sets)
 
     def _overlaps(self) -> bool:
-        """Returns whether the card's work, or the host's computing for other sets, overlaps."""
+        """Whether the card's work overlaps with itself, or with computing for other buffer sets."""
         work = (self.stages.serial - self.computed) * self.items
-        if work - self.length >= _OVERLAPS * self.length:  # launches from a queue take less
+        # the model is longer than the region, as launches from a queue take less
+        if work - self.length >= _OVERLAPS * self.length:
             return True
         alone = sum(lasting(some) for some in self.of.values())
         if self.busy and alone - self.busy >= _OVERLAPS * self.busy:
@@ -78,7 +79,7 @@ class Part:
         return self.buffer_sets != 1 and together - self.length >= _OVERLAPS * self.length
 
     def _stages(self) -> Stages:
-        """Returns the times of an item."""
+        """Returns the stages of an item, with the mean times of the region's events."""
         # The program's first launch takes longer, launches from a queue take less.
         software = self._parameter("driver.launch_ns") or self._parameter("kernel.launch_ns")
         longest = max((event.duration_fs for event in self.of["launch"]), default=0) * _FS
@@ -94,21 +95,21 @@ class Part:
         )
 
     def _parameter(self, name: str) -> float:
-        """Returns a parameter of the board; 0 if the board lacks that part."""
+        """Returns a parameter of the board; 0 if the board has no such part."""
         has_part = self.board.has(name.partition(".")[0])
         return self.board.number(name) if has_part else 0.0
 
     def in_two_banks(self) -> tuple[Transfer, Transfer]:
-        """Returns the transfers, if what comes in and what goes out lie in separate banks."""
+        """Returns the transfers of an item if both directions use separate banks."""
         return self._transfer("write", apart=True), self._transfer("read", apart=True)
 
     def bytes_of(self, kind: str) -> float:
-        """Returns the bytes of an item's transfers in one direction."""
+        """Returns the bytes that an item's transfers of this kind move."""
         return sum(event.bytes for event in self.of[kind]) / self.items
 
     def _transfer(self, kind: str, *, apart: bool = False) -> Transfer:
         facts = [event.facts for event in self.of[kind] if isinstance(event.facts, TransferFacts)]
-        if not facts:  # a random link: use the observed times
+        if not facts:  # the link's times are random: use the observed times
             return Transfer(0.0, lasting(self.of[kind]) / self.items)
         fixed = sum(min(transfer.startup_fs, transfer.alone_fs) for transfer in facts)
         data = sum(transfer.alone_fs for transfer in facts) - fixed
@@ -123,7 +124,7 @@ class Part:
         return {transfer.memory for transfer in facts if isinstance(transfer, TransferFacts)}
 
     def _way(self) -> tuple[Way, Order]:
-        """Returns the simplest way and order whose modelled time is near the program's."""
+        """Returns the simplest way and order whose modelled time is close to the measured time."""
         if not self.overlaps:
             return Way(1, 1), "ahead"
 
@@ -143,9 +144,9 @@ class Part:
         return next(one for one in choices if error(one) <= _SAME * least)
 
     def _ways(self) -> list[Way]:
-        """Returns ways that fit the threads and the buffers that were seen, the simplest first."""
+        """Returns ways that fit the observed threads and buffers, the simplest first."""
         most = min(self.buffer_sets or MOST_SETS, MOST_SETS)
-        # Runs of one set in the queue count as sets.
+        # Several runs of one buffer set in the queue count as sets.
         one_thread = [Way(1, n) for n in range(2, 1 + (most if most > 1 else MOST_SETS))]
         if self.threads == 1:
             return one_thread
@@ -156,7 +157,7 @@ class Part:
         return [Way(1, 1), *one_thread, *several]
 
     def bank(self) -> tuple[str, float]:
-        """Returns the memory that moves most bytes, and the seconds of an item at its rate."""
+        """Returns the memory that moves the most bytes, and its seconds for an item's bytes."""
         moved: Counter[str] = Counter()
         for event in self.events:
             if isinstance(event.facts, TransferFacts):
@@ -170,9 +171,9 @@ class Part:
         return bank, moves / self.board.bank_rate() / self.items
 
     def banks_apart(self) -> float:
-        """Returns the same seconds if each argument had a bank of its own.
+        """Returns the busiest bank's seconds for an item if each argument had its own bank.
 
-        The busiest bank has the largest argument and all transfers of its direction.
+        That bank has the largest argument, and all transfers of its direction.
         """
         moved: Counter[tuple[str, str]] = Counter()
         for event in self.of["kernel"]:
@@ -191,14 +192,14 @@ class Part:
 
 
 def _threads(calls: Sequence[Event]) -> int:
-    """Returns the number of the program's threads that use the card; 0: XRT's threads do."""
+    """Returns how many threads of the program use the card; 0 if only XRT's threads do."""
     counts = Counter(call.name for call in calls if call.duration_fs)
     most = max(counts.values(), default=0)
     return sum(count >= _ACTIVE * most for count in counts.values())
 
 
 def _buffer_sets(runs: Sequence[Event]) -> int:
-    """Returns the most buffers that runs of a kernel have had as one argument; 0: unknown."""
+    """Returns the most buffers that one argument of a kernel had in all runs; 0: unknown."""
     buffers: dict[str, set[int]] = {}
     for event in runs:
         if isinstance(event.facts, KernelFacts):
@@ -208,12 +209,12 @@ def _buffer_sets(runs: Sequence[Event]) -> int:
 
 
 def lasting(events: Iterable[Event]) -> float:
-    """Returns the sum of the events' seconds."""
+    """Returns the sum of the events' durations in seconds."""
     return sum(event.duration_fs for event in events) * _FS
 
 
 def union(events: Iterable[Event]) -> float:
-    """Returns the seconds in which at least one event lasts."""
+    """Returns the seconds during which at least one of the events lasts."""
     whole, until = 0, 0
     for begin, end in sorted(
         (event.begin_fs, event.begin_fs + event.duration_fs) for event in events

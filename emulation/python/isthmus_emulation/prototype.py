@@ -1,4 +1,4 @@
-"""Reads kernels' prototypes in C: ``void scale(const int* in, int* out, int n)``."""
+"""Reads prototypes of kernels in C: ``void scale(const int* in, int* out, int n)``."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Parameter:
 
     name: str
     element: str
-    """Type without const and ``*``."""
+    """Type without ``const`` and ``*``."""
     pointer: bool
     const: bool
     reference: bool = False
-    """Whether it is a reference: to a stream, or to a value that the kernel writes."""
+    """Whether the argument is a reference to a stream, or to a value that the kernel writes."""
 
     @property
     def type(self) -> str:
-        """Returns the type as xclbins write it."""
+        """Returns the argument's type in the notation of xclbins."""
         return f"{self.element}{self._mark}"
 
     @property
@@ -52,12 +52,12 @@ class Parameter:
 
     @property
     def stream(self) -> bool:
-        """Returns whether it is a stream; for an alias of such a type only the compiler knows."""
+        """Whether the argument is a stream; only the compiler knows aliases of stream types."""
         return self.reference and self.element.startswith(("hls::stream", "stream<"))
 
     @property
     def size(self) -> int | None:
-        """Returns its bytes in the registers, also of ``ap_uint<24>``; None: the compiler knows."""
+        """Returns the argument's bytes in the registers; None if only the compiler knows them."""
         bits = None if self.pointer else _BITS.fullmatch(self.element)
         if bits is None:
             return None
@@ -80,7 +80,7 @@ class Prototype:
 
     @property
     def kernel(self) -> Kernel:
-        """Returns the kernel's description for an xclbin."""
+        """Returns the description of the kernel for an xclbin."""
         ports = {name: f"M_AXI_{bundle.upper()}" for name, bundle in self.bundles}
         arguments = (
             Argument(
@@ -96,7 +96,7 @@ class Prototype:
 
     @property
     def count(self) -> Parameter | None:
-        """Returns the argument that most likely is the number of elements."""
+        """Returns the argument that most likely is the number of elements; None without one."""
         values = (p for p in self.parameters if not p.pointer and not p.reference)
         integers = [p for p in values if _INTEGERS.fullmatch(p.element) and size_of(p.element) != 1]
         named = [p for p in integers if p.name.lower().startswith(_COUNTS)]
@@ -107,7 +107,7 @@ class Prototype:
 
 
 def parse(text: str) -> Prototype:
-    """Reads a prototype; raises UsageError that says what is wrong with it."""
+    """Reads a prototype; raises UsageError that says what is wrong with the text."""
     found = _FUNCTION.fullmatch(_COMMENT.sub(" ", text))
     if found is None:
         raise UsageError(f"cannot read {text!r} as a kernel; write it as '{EXAMPLE}'")
@@ -130,29 +130,29 @@ def parse(text: str) -> Prototype:
 
 
 def defined_in(source: str, name: str) -> Prototype | None:
-    """Returns the prototype of the function that a C++ source defines; None without it.
+    """Returns the prototype of a function that a C++ source defines; None if it does not.
 
-    It has the interface of the function's pragmas: ``ap_ctrl_none``, and the bundles of pointers.
+    Pragmas of the function add its interface: ``ap_ctrl_none``, and the bundles of pointers.
     """
     found = _definitions(source, name)
     if not found:
         return None
-    # Headers come before the kernel, and may define other functions of the name.
+    # Headers precede the kernel and may define functions of its name: the last ``void`` is taken.
     result, inside, rest = next((one for one in reversed(found) if one[0] == "void"), found[-1])
     prototype = parse(f"{result} {name}({_folded(inside)})")
     return _with_interfaces(prototype, _body(rest[1:], "{}"))
 
 
 def defines_kernel(source: str, name: str) -> bool:
-    """Returns whether a C++ source defines a function of that name that returns nothing.
+    """Whether a C++ source defines a function of that name that returns ``void``.
 
-    Headers may define other functions of the name, as the C++ library's ``copy``.
+    Headers may define other functions of the name: the C++ library defines ``copy``.
     """
     return any(result == "void" for result, _, _ in _definitions(source, name))
 
 
 def _definitions(source: str, name: str) -> list[tuple[str, str, str]]:
-    """Yields result, arguments and code from ``{`` on, for each function of that name."""
+    """Returns result, arguments and code from ``{`` on, for each function of that name."""
     text = _code(source)
     found = []
     for head in re.finditer(rf"([\w:<>]+)\s+({re.escape(name)})\s*\(", text):
@@ -182,7 +182,7 @@ def _with_interfaces(prototype: Prototype, body: str) -> Prototype:
     return replace(prototype, control=control, bundles=tuple(bundles.items()))
 
 
-@lru_cache(maxsize=16)  # sources have megabytes, and some have many kernels
+@lru_cache(maxsize=16)  # sources have megabytes, and some define many kernels
 def _code(source: str) -> str:
     return _COMMENT.sub(_only_interfaces, source)
 
@@ -192,7 +192,7 @@ def _only_interfaces(found: re.Match[str]) -> str:
 
 
 def _body(text: str, brackets: str) -> str:
-    """Returns the text up to the bracket that closes the first one."""
+    """Returns the text up to the bracket that closes its first bracket."""
     depth = 1
     for at, letter in enumerate(text):
         depth += (letter == brackets[0]) - (letter == brackets[1])
@@ -202,12 +202,12 @@ def _body(text: str, brackets: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Returns the text with computed values in types: ``<int, ((512) / (8 * 4))>``."""
+    """Computes integer expressions in the types of a text: ``<int, ((512) / (8 * 4))>``."""
     return _ARITHMETIC.sub(lambda found: found[1] + value(found[2]), text)
 
 
 def value(text: str) -> str:
-    """Returns the value of integers with ``+ - * / ( )``, as C++ divides; other text unchanged."""
+    """Computes integers with ``+ - * / ( )`` as C++ does; returns other text unchanged."""
     calculate = {ast.Add: int.__add__, ast.Sub: int.__sub__, ast.Mult: int.__mul__}
 
     def of(node: ast.expr) -> int:
@@ -227,7 +227,7 @@ def value(text: str) -> str:
 
 
 def _split(inside: str) -> list[str]:
-    """Returns the arguments between commas outside of templates' brackets."""
+    """Splits arguments at commas outside of the brackets of templates."""
     parts, depth = [""], 0
     for letter in inside:
         depth += (letter == "<") - (letter == ">")

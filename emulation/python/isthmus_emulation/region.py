@@ -1,4 +1,4 @@
-"""What bounds a region of a program on emulated cards, and what changes gain, as data."""
+"""Data classes for what bounds a region of a program on emulated cards, and what changes gain."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ Kind = Literal[
 
 
 class Way(NamedTuple):
-    """How a program overlaps its items: threads and buffer sets."""
+    """How a program overlaps its items: number of threads and of buffer sets."""
 
     threads: int
     sets: int
 
 
 class Change(NamedTuple):
-    """A change of the program, and the gain by the model."""
+    """A change of the program, and its gain by the model."""
 
     kind: Kind
     item_s: float
     """Seconds of an item with the change."""
     gain: float
-    """Present time over the time with the change."""
+    """Present time divided by the time with the change."""
     sets: int = 1
-    """Buffer sets after the change."""
+    """Number of buffer sets after the change."""
     before_s: float = 0.0
-    """Seconds of an item now: more than on the card where a board's memory makes it longer."""
+    """Present seconds of an item, including a board's memory where that is slower than the card."""
 
 
 @dataclass(frozen=True)
@@ -49,27 +49,27 @@ class KernelBound:
     runs: int
     run_s: float
     bytes_per_s: float = 0.0
-    """Rate of its busiest port."""
+    """Bytes a second of the kernel's busiest port."""
     element_bytes: int = 0
     """Bytes that the busiest port moves in a clock; 0: unknown."""
     by: Literal["elements", "memory", "computing"] = "computing"
     loop: str = ""
-    """Of an estimate: the loop with most cycles."""
+    """Loop with the most cycles in an estimate; empty without an estimate."""
     partial_sums: int = 0
-    """So many in that loop spare time; 0: they do not."""
+    """Number of partial sums in ``loop`` that save time; 0: partial sums save none."""
     shared: tuple[str, ...] = ()
-    """Arguments that share the busiest memory, where separate banks are faster."""
+    """Arguments that share the busiest memory, if separate banks are faster; else empty."""
     moves: tuple[str, ...] = ()
-    """Those of ``shared`` that need another bank."""
+    """Arguments of ``shared`` that should lie in another bank."""
     memory: str = ""
-    """The memory that the arguments share."""
+    """The memory that the arguments of ``shared`` use."""
     ports: tuple[str, ...] = ()
     """Names of the arguments that are buffers."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """What bounds a part of a program."""
+    """What bounds a marked part of a program, or the whole program."""
 
     card: int
     name: str
@@ -77,44 +77,45 @@ class Region:
     seconds: float
     items: int
     share_read: float
-    """Share of the time whose events were read; below 1 seconds and items are scaled up."""
+    """Share of the region's time whose events were read; ``seconds`` and ``items`` are for all."""
     shares: dict[str, float]
-    """Shares of the time: ``link in``, ``link out``, ``bank``, ``kernel``, ``launch``, ``host``."""
+    """Shares of the region's time: ``link in``, ``link out``, ``bank``, ``kernel``, ``launch``,
+    ``host``."""
     bank: str
-    """The busiest memory."""
+    """The memory that moves the most bytes."""
     bank_s: float
-    """Time in which it moves an item's data. It may exceed the item's time, because a kernel and
-    transfers do not slow each other on the emulated card."""
+    """Seconds in which ``bank`` moves an item's data. They may exceed the item's time, because a
+    kernel and transfers do not slow each other on the emulated card."""
     way: Way
     """How the program overlaps its items."""
     order: pipeline.Order
-    """Order of the calls of one thread with several sets."""
+    """Order of calls, if one thread has several buffer sets."""
     buffer_sets: int
-    """Buffer sets that the kernel's runs use, also where nothing overlaps; 0: unknown."""
+    """Buffer sets that the kernel's runs use, even if no work overlaps; 0: unknown."""
     modelled_s: float
-    """The model's time for ``way``; compare it with ``seconds`` to see the error of the gains."""
+    """The model's seconds for ``way``; their difference to ``seconds`` is the model's error."""
     limit: pipeline.Limit
-    """Least time of an item, however many sets there are. The resource is ``bank`` where that is
-    the busiest memory."""
+    """Least time of an item with any number of buffer sets, and the resource behind it. The
+    resource is ``bank`` for the busiest memory."""
     alone_s: float
-    """Time of an item from begin to end, where no other item is on its way."""
+    """Seconds of an item from begin to end if no other item overlaps with it."""
     moves_s: float
-    """Time in which the host computes for an item and its data move."""
+    """Seconds in which the host computes for an item, and in which its data move."""
     kernel_s: float
-    """Time of an item's kernels."""
+    """Seconds of an item's kernels."""
     startup: float
-    """Share of the transfers' time that is start-up."""
+    """Share of the transfers' time that is start-up time."""
     computed_s: float
-    """Time in which the host's threads compute for an item."""
+    """Seconds in which the host's threads compute for an item."""
     copied_s: float
-    """Of that, the time in which they copy an item's data into buffers, or out of them."""
+    """Seconds of ``computed_s`` in which the threads copy an item's data into or out of buffers."""
     kernels: tuple[KernelBound, ...]
     changes: tuple[Change, ...]
-    """By gain, the largest first."""
+    """Changes by gain, the largest gain first."""
 
     @property
     def item_s(self) -> float:
-        """Time of an item."""
+        """Seconds of an item."""
         return self.seconds / self.items
 
 

@@ -1,8 +1,8 @@
-"""The versions of glibc that the virtual clock works with; it refuses all others.
+"""Checks the version of glibc, because the virtual clock works only with known versions.
 
 The clock relies on internals of glibc, which docs/emulation.md lists. With an unknown version times
-could be wrong without any error. A version whose sources were read, but which no test ran, is
-accepted with a warning.
+could be wrong without any error, so it is refused. A version whose sources were read, but which no
+test ran, is accepted with a warning.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ class Requirement:
 
     library: str
     use: str
-    """The part of the emulation that relies on the library."""
+    """Part of the emulation that needs the library."""
     first: tuple[int, int]
     last: tuple[int, int]
     tested: tuple[int, int]
     cure: str
 
     def knows(self, version: str) -> bool:
-        """Whether the version, ``2.36`` or ``2.13.0``, is in the range."""
+        """Whether the version, such as ``2.36`` or ``2.13.0``, is in the supported range."""
         return self.first <= _number(version) <= self.last
 
     def check(self, version: str) -> None:
-        """Raises NoDeviceError unless the version is in the range; warns if it is not tested."""
+        """Raises NoDeviceError for a version outside of the range; warns of an untested version."""
         first, last, tested = (".".join(map(str, n)) for n in (self.first, self.last, self.tested))
         if self.knows(version):
             if _number(version) != self.tested:
@@ -51,14 +51,14 @@ class Requirement:
 
 
 def _number(version: str) -> tuple[int, int]:
-    """Returns the first two parts; (0, 0) if the text is no version."""
+    """Returns the first two parts of a version; (0, 0) if the text is no version."""
     match = re.match(r"(\d+)\.(\d+)", version)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 @cache
 def _warn(text: str) -> None:
-    """Prints a warning once in a run: of several ranks only the first prints it."""
+    """Prints a warning once in a run: only the first of several ranks prints it."""
     place = launcher.place()
     if place is None or place.rank == 0:
         warn(text)
@@ -78,6 +78,6 @@ def glibc_version() -> str:
     """Returns the version of this process's C library."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
-    except ValueError:  # another C library does not have the question
+    except ValueError:  # another C library lacks the name
         return "of unknown version"
     return version if name == "glibc" else "of unknown version"

@@ -1,4 +1,4 @@
-"""Makes a folder that looks like an installation of XRT, with our shim in place of XRT's."""
+"""Makes a folder that looks like an installation of XRT, but has our shim in place of XRT's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MODE = "XCL_EMULATION_MODE"
 
 
 def root(installation: xrt.Installation) -> Path:
-    """Returns the folder for ``XILINX_XRT``; makes it if it is missing.
+    """Returns the folder for variable ``XILINX_XRT``, and makes it if it is missing.
 
-    It holds our shim under the names of a board's shim and of the emulation's, and links to all
-    other libraries. Each library also has a link without a version in its name, which Python hosts
-    open; distributions install that name only with the headers. Raises NoDeviceError if our shim
-    does not know the version.
+    The folder holds our shim under the names of a board's shim and of the emulation's, and links to
+    all other libraries. Each library also has a link without a version in its name, which Python
+    hosts open; distributions install that name only with the headers. Raises NoDeviceError if our
+    shim does not know the version of XRT.
     """
     shim = own_shim(installation)
     digest = hashlib.sha256(repr((installation.libraries, shim)).encode())
@@ -38,7 +38,7 @@ def root(installation: xrt.Installation) -> Path:
 
 
 def _link(link: Path, target: Path) -> None:
-    """Makes a link unless a file has its name."""
+    """Makes a link unless a file of its name exists."""
     if not link.exists() and not link.is_symlink():
-        with contextlib.suppress(FileExistsError):  # another process was faster
+        with contextlib.suppress(FileExistsError):  # another process made it first
             link.symlink_to(target)

@@ -1,4 +1,4 @@
-"""Computing times of kernels from the user: formulas, and reports of Vitis HLS."""
+"""Reads computing times of kernels that the user gives: formulas, and reports of Vitis HLS."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _SHOWN_LOOPS = 3
 
 @dataclass(frozen=True)
 class Schedule:
-    """The cycles of a kernel."""
+    """The cycles of a kernel's run, and their source."""
 
     cycles: str
-    """A formula, or a range of two."""
+    """A formula, or a range between two formulas."""
     origin: str | None = None
-    """Name of the report; None: the user wrote the formula."""
+    """Name of the report; None if the user wrote the formula."""
     clock_mhz: float | None = None
-    """The clock that the report is for."""
+    """Clock in MHz that the report is for; None without a report."""
 
     def notes(self, kernel: str, source: str) -> list[str]:
-        """Returns lines about a report for the user; ``source``: the kernel's code with pragmas."""
+        """Returns remarks on a report for the user; ``source``: the kernel's code with pragmas."""
         if self.origin is None:
             return []
         lines = []
@@ -55,10 +55,10 @@ class Schedule:
 def schedules_of(
     kernels: Sequence[str], reports: Sequence[Path], formulas: Sequence[str]
 ) -> dict[str, Schedule]:
-    """Returns schedules by the names of kernels.
+    """Returns the schedule of each kernel by name.
 
     A formula is ``KERNEL=FORMULA``, or without a name if there is one kernel. Raises UsageError for
-    an unknown kernel, and for a report that does not know the latency.
+    an unknown kernel, and for a report without a known latency.
     """
     found: dict[str, Schedule] = {}
 
@@ -103,9 +103,9 @@ def _of_report(report: csynth.Report, path: Path) -> Schedule:
 def applied(
     design: Design, schedules: Mapping[str, Schedule], clock_mhz: int | None = None
 ) -> Design:
-    """Returns the design with these schedules, which replace those of its description.
+    """Returns the design with these schedules, which replace those of the description.
 
-    Its clock is ``clock_mhz``, else that of the fastest report, else unchanged.
+    The design's clock is ``clock_mhz``, else that of the fastest report, else unchanged.
     """
     kernels = (
         msgspec.structs.replace(kernel, cycles=said.cycles, schedule=said.origin)

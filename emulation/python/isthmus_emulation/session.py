@@ -1,4 +1,4 @@
-"""The folder and the environment of one program that uses emulated cards."""
+"""Makes the folder and the environment of one program that uses emulated cards."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from isthmus_emulation.root import HW_EMU, MODE, root
 
 ClockKind = Literal["virtual", "card", "wall"]
 CLOCK = PARTS / "libisthmus_clock.so"
-"""Library that is preloaded into a program: virtual clock, and checks of its calls."""
+"""Library that is preloaded into a program: it has the virtual clock, and checks calls of XRT."""
 SESSION = "ISTHMUS_CARD_SESSION"
 EVENTS = "ISTHMUS_CARD_EVENTS"
 KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
 FAIL_ON_WARNING = "ISTHMUS_CARD_FAIL_ON_WARNING"
 NOT_NEEDED = "ISTHMUS_CARD_NOT_NEEDED"
 WARNINGS = "warnings"
-"""File in a session's folder with the warning that ended its program."""
+"""Name of the file in a session's folder with the warning that ended the session's program."""
 AS_HARDWARE = "ISTHMUS_CARD_AS_HARDWARE"
 
 _BASE = Path("/tmp")
@@ -43,10 +43,10 @@ _PREFIX = "isthmus-card-"
 _LOCK = "lock"
 _MOST_CARDS = 16
 _PID_DIGITS = 7
-"""Digits of the largest process id, 4194304 (kernel: ``PID_MAX_LIMIT``)."""
+"""Most digits of a process id: the largest is 4194304 (kernel: ``PID_MAX_LIMIT``)."""
 _CLOCK_STEP_S = 1.0
-"""Error of a process's start time: /proc counts ticks of 10 ms from a boot time in seconds."""
-# Without this XRT would start kernels by its software scheduler; the shim starts them.
+"""Error of a process' start time: /proc counts ticks of 10 ms from a boot time in full seconds."""
+# The shim starts kernels; without these settings XRT would do so by its software scheduler.
 _SETTINGS = """[Runtime]
 sws=false
 """
@@ -58,7 +58,7 @@ class Session:
 
     directory: Path
     lock: IO[str]
-    """Held while the folder is in use; process ids do not suffice, because of containers."""
+    """Lock that is held while the folder is in use; containers repeat process ids."""
     environment: dict[str, str]
     """Changes of the program's environment; an empty value unsets a variable."""
 
@@ -74,15 +74,15 @@ class Session:
 
     @property
     def computing(self) -> list[computings.Computing]:
-        """Kernels that have run so far, with the sources of their computing times."""
+        """Kernels that have run so far, each with the source of its computing time."""
         return computings.read(self.directory / computings.FILE)
 
     def used(self) -> list[pages.Slot]:
-        """Use of each card so far."""
+        """Use of each card so far, by process."""
         return pages.read(self.page)
 
     def close(self) -> None:
-        """Removes the folder."""
+        """Removes the session's folder."""
         shutil.rmtree(self.directory, ignore_errors=True)
         self.lock.close()
 
@@ -108,10 +108,10 @@ def prepare(
 
     - ``names``: the cards' names that the program sees, one for each board, or none.
     - ``as_hardware``: XRT tells the program that it runs on a board, not in hw_emu.
-    - ``clock``: virtual: computing takes its processor time; card: computing takes no time; wall:
-      clocks are not changed.
-    - ``trace``: the cards list their events.
-    - ``kernels``: folders with plug-ins.
+    - ``clock``: with "virtual", computing takes its processor time; with "card", computing takes no
+      time; with "wall", the program's clocks are unchanged.
+    - ``trace``: the cards record their events.
+    - ``kernels``: folders with plug-ins of kernels.
     - ``fail_on_warning``: the first warning ends the program.
     - ``not_needed``: outputs, as ``INSTANCE.ARGUMENT``, that the program need not read.
 
@@ -140,7 +140,7 @@ def prepare(
         NOT_NEEDED: ":".join(not_needed),
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
     }
-    if requirements.GLIBC.knows(glibc):  # last: other preloaded libraries may come before it
+    if requirements.GLIBC.knows(glibc):  # last, as other preloaded libraries may precede it
         environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     session = Session(directory, lock, environment)
     try:
@@ -179,7 +179,7 @@ def _installation() -> xrt.Installation:
 
 
 def _places(base: Path, directory: Path) -> dict[str, str]:
-    """Returns the variables with the places of XRT and of the session's files."""
+    """Returns the variables that name the folders of XRT and the session's files."""
     libraries = base / "lib"
     path = os.environ.get("LD_LIBRARY_PATH")
     icds = os.environ.get("OCL_ICD_FILENAMES")
@@ -195,7 +195,7 @@ def _places(base: Path, directory: Path) -> dict[str, str]:
 
 
 def _require_parts(board: Board) -> None:
-    """Raises UsageError for a board that XRT cannot work with."""
+    """Raises UsageError for a board that lacks parts which XRT needs."""
     there = {
         "DMA engine": board.has("dma") or board.has("sync"),
         "kernels": board.has("kernel"),
@@ -225,7 +225,7 @@ def _write(
 
 
 def _locked(directory: Path) -> IO[str]:
-    """Returns the folder's lock, held by this process. The file gets its name once it is locked."""
+    """Makes the folder's lock, held by this process. The file gets its name after it is locked."""
     lock = (directory / f"{_LOCK}.new").open("x", encoding="utf-8")
     fcntl.flock(lock, fcntl.LOCK_EX)
     (directory / f"{_LOCK}.new").rename(directory / _LOCK)
@@ -233,17 +233,17 @@ def _locked(directory: Path) -> IO[str]:
 
 
 def _remove_stale() -> None:
-    """Removes folders of processes that were killed before they could remove them."""
+    """Removes folders of processes that were killed before they removed their folders."""
     for folder, process in _sessions():
         if not _in_use(folder, process):
-            shutil.rmtree(folder, ignore_errors=True)  # follows no link
+            shutil.rmtree(folder, ignore_errors=True)  # follows no link out of the folder
 
 
 def _in_use(folder: Path, process: int) -> bool:
     """Whether a process holds the folder's lock.
 
-    Without a lock, which older versions did not have: whether the process that made the folder
-    lives, or will lock it at once. Another process may have the same number by now.
+    A folder without a lock, as older versions made, is in use if the process that made it lives,
+    which may also be about to lock it. Another process may have the same number by now.
     """
     try:
         descriptor = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW)
@@ -261,7 +261,7 @@ def _in_use(folder: Path, process: int) -> bool:
 
 
 def _made_by(folder: Path, process: int) -> bool:
-    """Whether a process lives and was there before the folder."""
+    """Whether a process of this number lives and began before the folder was made."""
     try:
         started = psutil.Process(process).create_time()
         return started <= folder.lstat().st_mtime + _CLOCK_STEP_S
@@ -270,7 +270,7 @@ def _made_by(folder: Path, process: int) -> bool:
 
 
 def _sessions() -> Iterator[tuple[Path, int]]:
-    """Folders of this user's sessions, and the numbers of the processes that made them."""
+    """Yields folders of this user's sessions, each with the number of the process that made it."""
     for folder in _BASE.glob(f"{_PREFIX}*-*"):
         process = folder.name.removeprefix(_PREFIX).partition("-")[0]
         with contextlib.suppress(OSError):

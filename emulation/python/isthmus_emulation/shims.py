@@ -21,7 +21,7 @@ _TABLES = {
     "2.18": {_DEVICE: 512, _SYSTEM: 96},
     "2.23": {_DEVICE: 536, _SYSTEM: 96},
 }
-"""Versions that our shim knows: bytes of the tables of virtual functions in libxrt_coreutil."""
+"""Known versions of XRT, with the bytes of libxrt_coreutil's tables of virtual functions."""
 
 
 def own_shim(installation: xrt.Installation) -> Path:

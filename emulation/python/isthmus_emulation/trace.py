@@ -1,4 +1,4 @@
-"""A timeline of the cards' work as Chrome's trace events, which Perfetto opens.
+"""Writes a timeline of the cards' work as Chrome's trace events, which Perfetto opens.
 
 Format: "Trace Event Format" of the Chromium project; times in it are microseconds.
 """
@@ -18,7 +18,7 @@ _FS_PER_US = 1e9
 
 
 class Header(msgspec.Struct):
-    """One card as one program used it."""
+    """Heading of a file of events: one card in its use by one program."""
 
     card: int
     board: str
@@ -26,63 +26,63 @@ class Header(msgspec.Struct):
 
 
 class KernelTime(NamedTuple):
-    """Parts of a kernel's time, in femtoseconds."""
+    """Parts of the time of a kernel's run, in femtoseconds."""
 
     known: bool
-    """Whether its computing time is given or estimated; else only memory takes time."""
+    """Whether the computing time is given or estimated; else only memory takes time."""
     memory_fs: int
     computing_fs: int
     least_fs: int
-    """Less than ``computing_fs`` where it is a range."""
+    """Lower end of the computing time if that is a range: less than ``computing_fs``."""
     most_fs: int = 0
-    """Of an estimate; more than ``computing_fs`` where it is a range."""
+    """Upper end of an estimate if that is a range: more than ``computing_fs``."""
     bound: str = ""
-    """Of an estimate: the loop that takes most of it."""
+    """Loop that takes most of an estimate; empty without an estimate."""
     is_estimate: bool = False
     partial_sums: int = 0
-    """So many in the loop of ``bound`` spare time; 0: they do not."""
+    """Number of partial sums in the loop of ``bound`` that save time; 0: they save none."""
     spared_fs: int = 0
 
 
 class TransferFacts(NamedTuple):
-    """A transfer alone, as the card's model has it; times in femtoseconds."""
+    """A single transfer's parameters in the card's model; times in femtoseconds."""
 
     memory: str
     startup_fs: int
-    """Time of a transfer of one byte: driver, doorbell, latency, interrupt."""
+    """Time of a transfer of one byte: driver, doorbell, latency and interrupt."""
     alone_fs: int
     beside_in_one: float
-    """Share of its rate beside the other direction in the same bank of memory."""
+    """Share of the rate that remains beside the other direction in the same memory bank."""
     beside_in_two: float
-    """The same where the other direction uses another bank."""
+    """Share of the rate that remains if the other direction uses another bank."""
 
 
 class Port(NamedTuple):
-    """What a run of a kernel moves in one direction between an argument and a memory."""
+    """Bytes that a kernel's run moves in one direction between an argument and a memory."""
 
     argument: str
     memory: str
     writes: bool
     bytes: int
     address: int
-    """Of the argument's buffer; 0: unknown."""
+    """Address of the argument's buffer; 0: unknown."""
 
 
 class KernelFacts(NamedTuple):
-    """A run of a kernel, as the card's model has it; times in femtoseconds."""
+    """A kernel run's parameters in the card's model; times in femtoseconds."""
 
     elements_fs: int
-    """Time of the busiest port, at one element a clock."""
+    """Time of the busiest port at one element a clock."""
     memory_fs: int
     apart_fs: int
-    """Memory's time if each port had a bank of its own."""
+    """Memory's time if each port had its own bank."""
     host_fs: int
-    """Memory's time if all data were in host memory; 0: kernels do not reach it."""
+    """Memory's time if all data lay in host memory; 0 if kernels cannot access host memory."""
     ports: tuple[Port, ...]
 
 
 class Event(NamedTuple):
-    """What a card did; times in femtoseconds, from the first event's beginning on."""
+    """Work of a card; times in femtoseconds since the begin of the first event."""
 
     kind: str
     """``write``, ``read``, ``copy``, ``kernel``, ``register``, ``pin``, ``program``."""
@@ -91,17 +91,17 @@ class Event(NamedTuple):
     duration_fs: int
     bytes: int
     computing: KernelTime | None = None
-    """Of a kernel whose computing time is unknown, given or estimated; else None."""
+    """Computing time of a kernel whose time is unknown, given or estimated; else None."""
     facts: TransferFacts | KernelFacts | None = None
-    """None where nothing is moved, or the card's model is random."""
+    """Parameters of the card's model; None if no data move, or if the model is random."""
 
 
 def timeline(
     cards: Sequence[tuple[Header, Sequence[Event]]], metadata: Mapping[str, object]
 ) -> bytes:
-    """The trace of a session's cards; time 0 is the first event's beginning.
+    """Returns the trace of a session's cards; time 0 is the begin of the first event.
 
-    Each card is shown as a process with lanes for transfers, kernels and register accesses.
+    Each card becomes a process with lanes for transfers, kernels and register accesses.
     """
     events: list[dict[str, object]] = []
     for process, (header, rows) in enumerate(cards, start=1):

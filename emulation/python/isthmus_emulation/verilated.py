@@ -1,4 +1,4 @@
-"""Kernels in Verilog: Verilator's model of a module, and its ports as AXI and AXI4-Stream."""
+"""Makes Verilator's model of a Verilog kernel, and finds its ports of AXI and AXI4-Stream."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from isthmus_emulation.xclbin.sizes import word_bytes
 
 SUFFIXES = (".sv", ".v")
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
-"""Verilator's sources that each model is linked to."""
+"""Sources of Verilator that each model is linked with."""
 _PORT = re.compile(r"VL_(IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
 _RENAMED = "__sym__"
-"""Verilator's prefix of names that it reserves, such as ``interrupt``."""
+"""Verilator's prefix for reserved names of signals, such as ``interrupt``."""
 _SHOWN_LINES = 12
 _WIDEST_BITS = 512
 _WIDEST_STREAM_BITS = 4096
 _HANDSHAKE = ("tvalid", "tready", "tdata")
 SIDEBAND = ("tlast", "tkeep", "tstrb", "tuser", "tid", "tdest")
 """Sideband signals of a stream, in the order of ap_axi_sdata.h."""
-# In the order of the structures of card/rtl/bench/pins.hpp, which C++ requires for initialisers.
+# The order is that of the structures in card/rtl/bench/pins.hpp, as C++ initialisers require.
 # Signals in brackets are optional.
 _CONTROL = (
     "awvalid awready awaddr wvalid wready wdata [wstrb] bvalid bready "
@@ -46,25 +46,25 @@ Pins = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Stream:
-    """A module's AXI4-Stream port; signals are named as AXI does, in lower case."""
+    """A module's AXI4-Stream port; signals have the names of AXI in lower case."""
 
     name: str
     """Name of the port: ``s_axis_in``, or ``in_r`` for ports ``in_r_TDATA``, ..."""
     reads: bool
     """Whether the module reads the stream; else it writes."""
     pins: Mapping[str, str]
-    """Name in Verilator's model, by signal."""
+    """Name of each signal in Verilator's model."""
     bits: Mapping[str, int]
 
     @property
     def word_bytes(self) -> int:
-        """Bytes of data in a word."""
+        """Bytes of data in a word of the stream."""
         return self.bits["tdata"] // 8
 
 
 @dataclass(frozen=True)
 class Master:
-    """The channels for reading, or for writing, of a module's AXI4 port."""
+    """The channels for reading, or those for writing, of a module's AXI4 port."""
 
     name: str
     """Name of the port, such as ``m_axi_gmem``."""
@@ -74,16 +74,16 @@ class Master:
 
 @dataclass(frozen=True)
 class Module:
-    """The ports of a kernel's module; each pin with its name in Verilator's model."""
+    """The ports of a kernel's module, each pin with its name in Verilator's model."""
 
     control: Pins
     masters: list[Master]
     names: tuple[str, ...]
-    """Names of all AXI4 ports."""
+    """Names of all AXI4 ports of the module."""
     address_bits: int
-    """Address bits of the control registers."""
+    """Address bits of the port for control registers."""
     second: tuple[str, ...]
-    """Pins of a second clock, if any: ``ap_clk_2``, ``ap_rst_n_2``."""
+    """Pins of a second clock, if there is any: ``ap_clk_2``, ``ap_rst_n_2``."""
     streams: tuple[Stream, ...] = ()
 
 
@@ -120,7 +120,7 @@ def verilate(source: Path, top: str, folder: Path, others: Sequence[Path] = ()) 
 
 
 def module(header: str, source: Path) -> Module:
-    """Returns the ports in the header Vkernel.h; raises UsageError for ports of no kernel."""
+    """Reads the ports from the header Vkernel.h; raises UsageError if no kernel has such ports."""
     ports = _PORT.findall(header)
     bits = {name: int(high) - int(low) + 1 for _, name, high, low in ports}
     inputs = {name for direction, name, _, _ in ports if direction == "IN"}
@@ -153,7 +153,7 @@ def module(header: str, source: Path) -> Module:
 
 
 def check(found: Module, kernel: Kernel, source: Path) -> None:
-    """Raises UsageError if a description and a module do not fit."""
+    """Raises UsageError if a kernel's description and its module do not fit together."""
     if kernel.control not in {"ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none"}:
         raise UsageError(
             f"{source}: no kernel in Verilog has the control {kernel.control}; known are "
@@ -186,9 +186,9 @@ def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Str
     """Returns each stream with the number of its argument.
 
     A stream belongs to the argument that names its port in the description, else to the argument of
-    its name: the port of ``in`` may be ``in``, ``s_axis_in``, ``m_axis_in`` or, as Vitis HLS calls
-    it, ``in_r``. Raises UsageError for a stream without an argument, for an argument without a
-    stream, and for words of another width than the type's.
+    its name. The port of ``in`` may be ``in``, ``s_axis_in``, ``m_axis_in`` or, as Vitis HLS calls
+    the port, ``in_r``. Raises UsageError for a stream without an argument, for an argument without
+    a stream, and for words of another width than the type's.
     """
     left = {stream.name: stream for stream in found.streams}
     pairs = []
@@ -220,7 +220,7 @@ def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Str
 
 
 def offered(found: Module) -> list[tuple[str, str, str, list[str]]]:
-    """Returns the channels on which the module offers data: name of the rules, and the pins."""
+    """Returns channels on which the module offers data: protocol, valid, ready and other pins."""
     channels = [
         ("AXI4-Stream", stream.pins["tvalid"], stream.pins["tready"],
          [stream.pins[signal] for signal in ("tdata", *SIDEBAND) if signal in stream.pins])
@@ -237,7 +237,7 @@ def offered(found: Module) -> list[tuple[str, str, str, list[str]]]:
 def _bundles(
     ports: Mapping[str, str], source: Path
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
-    """Returns AXI ports and streams by their names, each with its signals."""
+    """Returns the AXI ports and the streams by name, each with its signals."""
     groups: dict[str, dict[str, str]] = {}
     streams: dict[str, dict[str, str]] = {}
     stray = []
@@ -264,7 +264,7 @@ def _stream(
 ) -> Stream:
     if missing := next((signal for signal in _HANDSHAKE if signal not in pins), None):
         raise UsageError(f"{source} lacks the port {name}_{missing}")
-    # The direction of most ports; if equally many have each, that of the data.
+    # Direction of most ports; if half of the ports have each direction, that of the data.
     as_read = {signal: (kept in inputs) ^ (signal == "tready") for signal, kept in pins.items()}
     votes = [as_read["tdata"], *(2 * list(as_read.values()))]
     reads = 2 * sum(votes) > len(votes)

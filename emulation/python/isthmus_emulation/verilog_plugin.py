@@ -1,4 +1,4 @@
-"""The plug-in of a kernel in Verilog: Verilator's model, and the bench that serves its ports."""
+"""Makes the plug-in of a Verilog kernel: Verilator's model, and the bench that serves its ports."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from isthmus_emulation.xclbin import Kernel
 from isthmus_emulation.xclbin.streams import Side
 
 _RUNTIME = PARTS / "plugin" / "libverilated.a"
-"""Verilator's runtime, compiled with Isthmus if Verilator was installed."""
+"""Verilator's runtime; it is compiled with Isthmus if Verilator is installed."""
 _DIGESTS = PARTS / "plugin" / "verilated.sha256"
-"""Digests of the files from which the runtime was compiled."""
-# The headers of the standard library are most of what is compiled, and fewer in C++17.
+"""Digests of the sources from which the runtime was compiled."""
+# Most compiled lines are headers of the standard library, which are shorter in C++17.
 _OPTIONS = ("-std=c++17", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY")
 
 
 @dataclass(frozen=True)
 class Model:
-    """Verilator's model of a kernel."""
+    """A kernel's module as Verilator's model."""
 
     source: Path
     kernel: Kernel
     headers: Path
-    """Folder of Verilator's headers."""
+    """Folder of Verilator's headers and of the sources of its runtime."""
     module: verilated.Module
     streams: list[tuple[int, verilated.Stream]]
     """Each stream with the number of its argument."""
 
     @property
     def sides(self) -> dict[tuple[str, str], Side]:
-        """Returns direction and width of the module's streams."""
+        """Returns direction and width of each stream of the module."""
         return {
             (self.kernel.name, self.kernel.arguments[number].name): Side(one.reads, one.word_bytes)
             for number, one in self.streams
         }
 
     def compiled(self, folder: Path) -> Path:
-        """Compiles the plug-in in the folder with Verilator's sources; returns its contents."""
+        """Compiles the plug-in in a folder with the model's sources; returns the plug-in's path."""
         facts: dict[str, object] = {
             "kernel": self.kernel,
             "module": self.module,
@@ -55,7 +55,7 @@ class Model:
         (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")
         places = [folder, PARTS / "plugin", self.headers, self.headers / "vltstd"]
         options = [*_OPTIONS, *(f"-I{place}" for place in places)]
-        # One source includes all files, because their shared headers take most of the time.
+        # One source includes all parts, because most of the time goes into their shared headers.
         parts = sorted(folder.glob("*.cpp"))
         whole = folder / "whole.cpp"
         whole.write_text("".join(f'#include "{path}"\n' for path in parts), "utf-8")
@@ -76,9 +76,9 @@ class Model:
 
 
 def model(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> Model:
-    """Returns the model, which Verilator makes in ``folder``.
+    """Returns the model of a kernel's module, which Verilator makes in ``folder``.
 
-    Raises UsageError if kernel and module do not fit.
+    Raises UsageError if the kernel's description and the module do not fit.
     """
     headers = verilated.verilate(source, kernel.name, folder, [*folders, PARTS / "plugin" / "xpm"])
     module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)

@@ -1,4 +1,4 @@
-"""What a program and its cards waited for, in simulated time, as text."""
+"""Writes what a program and its cards waited for, in simulated time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from isthmus_emulation.trace import Event, KernelTime
 
 _FS = 1e-15
 _FIRST, _LAST = 11, 2
-"""Rows of events that are shown of each card, so that the shares behind them stay on the screen."""
+"""Numbers of first and last events shown for each card; shares below must stay on the screen."""
 _DECIDES = 0.5
-"""Share of a run from which on its computing bounds it, though it waits for streams, too."""
+"""Least share of a run in which computing bounds the run, even if it also waits for streams."""
+_WAITS = "waits for streams or for first words of bursts"
+"""What bounds a run that is longer than its computing and its data: the card records no cause."""
 _LANES = (
     ("kernels", {"kernel"}),
     ("transfers", {"write", "read", "copy"}),
@@ -88,7 +90,7 @@ def _what(event: Event) -> str:
 
 
 def _computing(event: Event) -> str:
-    """What bounds a kernel's time, as text; empty if the kernel's own model sets its time."""
+    """Says what bounds a kernel's time; empty if the kernel's own model sets its time."""
     if event.computing is None:
         return ""
     known, memory, most, least, *_ = event.computing
@@ -101,12 +103,12 @@ def _computing(event: Event) -> str:
     bound = "computing" if most > memory else "memory"
     computing_decides = most > memory and most >= _DECIDES * event.duration_fs
     if event.duration_fs > max(most, memory) and not computing_decides:
-        bound = "its streams"
+        bound = _WAITS
     return f"; bound by {bound}: computes {lowest}{computing}, memory {moving}"
 
 
 def _estimate(event: Event, time: KernelTime) -> str:
-    """What bounds an estimated kernel, and how long memory waits for it."""
+    """Says what bounds an estimated kernel, and how long memory waits for the kernel."""
     whole = max(event.duration_fs, 1)
     low, high = (format_seconds(_FS * end) for end in (time.least_fs, time.most_fs))
     spread = f"{low} to {high}" if low != high else high
@@ -114,12 +116,12 @@ def _estimate(event: Event, time: KernelTime) -> str:
     waits = _percent(max(0, whole - time.memory_fs), whole)
     bound = "memory" if time.memory_fs > time.computing_fs else time.bound or "computing"
     if whole > max(time.memory_fs + time.computing_fs, 1):
-        bound = "its streams"
+        bound = _WAITS
     return f"; bound by {bound}; memory {moving}, waits {waits}; computes {spread} ({ESTIMATE})"
 
 
 def _summary(events: Sequence[Event], session: Events) -> list[str]:
-    """How long each lane worked, alone or beside others, and how long none did."""
+    """Says how long each lane worked, alone or beside others, and how long no lane did."""
     spans = {lane: _union(_spans(events, kinds)) for lane, kinds in _LANES}
     every = _union([span for some in spans.values() for span in some])
     end = max(end for _, end in every)
@@ -138,7 +140,7 @@ def _summary(events: Sequence[Event], session: Events) -> list[str]:
 
 
 def _share(what: str, part_fs: int, whole_fs: int, more: str, scale: float) -> str:
-    """Returns a line with times of what was read, scaled up to the whole program."""
+    """Returns a line with times in what was read, multiplied to stand for the whole program."""
     part, whole = (format_seconds(_FS * scale * time) for time in (part_fs, whole_fs))
     return f"  {what}: {part} of {whole}, {_percent(part_fs, whole_fs)}{more}"
 
@@ -152,7 +154,7 @@ def _spans(events: Iterable[Event], kinds: set[str]) -> list[Span]:
 
 
 def _union(spans: Iterable[Span]) -> list[Span]:
-    """Spans that do not meet, in order."""
+    """Joins spans that meet; returns the joined spans in order."""
     union: list[Span] = []
     for begin, end in sorted(spans):
         if union and begin <= union[-1][1]:

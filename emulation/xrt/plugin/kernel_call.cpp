@@ -1,6 +1,6 @@
 // Runs a C++ function as a kernel: gives it copies of its buffers, counts its reads and writes, and
-// ends it if it accesses other memory. This file is linked to each kernel. The kernel's code calls
-// the functions named __tsan_*, because -fsanitize=thread inserts these calls.
+// ends it if it accesses other memory. This file is linked to each kernel. The compiler inserts
+// calls of the functions __tsan_* into the kernel, because of -fsanitize=thread.
 #include "isthmus/card/kernel_call.hpp"
 
 #include <sys/mman.h>
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "hls/hls_stream.h"  // not AMD's of the name
+#include "hls/hls_stream.h"  // Isthmus' header, not AMD's
 #include "isthmus/card/kernel_plugin.h"
 #include "isthmus/card/unset_arguments.hpp"
 #include "kernel_window.hpp"
@@ -32,19 +32,19 @@ namespace {
 
 const Kernel& kernel = isthmus_described;
 
-/// Windows of the run that computes now: one run computes at a time. A run that waits at a stream
-/// sets its windows again when it goes on.
+/// Windows of the run that computes: only one computes at a time. A run that has waited at a stream
+/// sets its windows again.
 std::vector<Window>* windows = nullptr;
 Window* latest = nullptr;
-std::uint64_t lowest = 0;  ///< lowest address of all windows
-std::uint64_t beside = 0;  ///< bytes from there to the end of the highest window
+std::uint64_t lowest = 0;  ///< lowest address of any window
+std::uint64_t beside = 0;  ///< bytes from `lowest` to the end of the highest window
 
-/// Phases of the present run, if its kernel has an estimate.
+/// Phases of the current run, if its kernel has an estimate.
 Phases phases;
 
-/// Texts of the present run's arguments that were never set.
+/// Texts for those arguments of the current run that were never set.
 const std::vector<std::string>* unset = nullptr;
-/// Whether such an argument led to the fault that ended the run.
+/// Whether an argument that was never set led to the fault that ended the run.
 bool is_by_unset = false;
 
 void watch(std::vector<Window>* those, const std::vector<std::string>* without) {
@@ -61,8 +61,8 @@ void watch(std::vector<Window>* those, const std::vector<std::string>* without) 
   beside = end > lowest ? end - lowest : 0;
 }
 
-/// Where a run of this thread goes on if its kernel fails. No exception can pass through a kernel's
-/// code, because the compiler assumes that the inserted calls never throw.
+/// Where this thread goes on if the kernel's code must end. Exceptions cannot pass through that
+/// code, because the compiler assumes that inserted calls never throw.
 thread_local sigjmp_buf* escape = nullptr;
 thread_local std::array<char, 256> reason{};
 
@@ -70,7 +70,7 @@ thread_local std::array<char, 256> reason{};
   siglongjmp(*std::exchange(escape, nullptr), 1);  // NOLINT(cert-err52-cpp)
 }
 
-/// Does an action. Returns false if it throws, with the text in `reason`.
+/// Does an action. If it throws, stores the exception's text in `reason` and returns false.
 template <class Action>
 bool done(const Action& action) {
   try {
@@ -84,14 +84,15 @@ bool done(const Action& action) {
 
 struct sigaction before_ours{};
 
-/// A fault up to this far beyond a stack's end counts as a stack overflow: variables of the
+/// Bytes beyond a stack's end in which a fault counts as a stack overflow, because variables of the
 /// innermost function lie there. A program's stack usually has 8 MiB.
 constexpr std::uint64_t largest_frame_bytes = std::uint64_t{8} << 20U;
 
-/// Handles SIGSEGV and SIGBUS: a kernel accessed a page that is not yet copied, or no buffer.
+/// Handles SIGSEGV and SIGBUS, which a kernel causes at a page without a copy, or outside of
+/// buffers.
 void on_fault(int number, siginfo_t* what, void* context) {
   const auto address = reinterpret_cast<std::uint64_t>(what->si_addr);
-  if (escape == nullptr) {  // no kernel of this library runs
+  if (escape == nullptr) {  // the fault is not in a kernel of this library
     if ((before_ours.sa_flags & SA_SIGINFO) != 0) {
       before_ours.sa_sigaction(number, what, context);
     } else {
@@ -117,7 +118,7 @@ void on_fault(int number, siginfo_t* what, void* context) {
                   "its stack is full: its function calls itself without end, or has large arrays");
     leave();
   }
-  // Addresses within `guard_bytes` of 0, on both sides, belong to a null pointer.
+  // Addresses up to `guard_bytes` from 0, on both sides, come from a null pointer.
   const bool by_unset = !unset->empty() && address + guard_bytes < 2 * guard_bytes;
   is_by_unset = by_unset;
   const std::string why =
@@ -128,7 +129,7 @@ void on_fault(int number, siginfo_t* what, void* context) {
   leave();
 }
 
-/// A separate stack for `on_fault` during a run: a kernel's stack may have overflowed.
+/// A stack for `on_fault` during a run, because the kernel's stack may have overflowed.
 class FaultStack {
  public:
   FaultStack() : memory_(std::make_unique_for_overwrite<Memory>()) {
@@ -168,7 +169,7 @@ void ignore() {
   if (latest == nullptr || !in(*latest)) {
     const auto found = std::ranges::find_if(*windows, in);
     if (found == windows->end()) {
-      return;  // memory of the kernel itself
+      return;  // the kernel's own memory
     }
     latest = &*found;
   }
@@ -177,7 +178,7 @@ void ignore() {
   }
 }
 
-/// Counts an access. Most accesses are to memory of the kernel itself, so this test comes first.
+/// Counts an access, unless it is to the kernel's own memory, as most are: that test comes first.
 inline void count(const volatile void* pointer, std::uint64_t size, bool write) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   if (address - lowest < beside) {
@@ -211,11 +212,11 @@ class Run {
   }
 
   void call() {
-    // Without an estimate, only reads, writes and words take time. Reported before the run, which
-    // may never end.
+    // Without an estimate, only reads, writes and words take time. The card learns that before the
+    // run, because the run may never end.
     const bool is_estimated = isthmus_estimated.is_time;
     run_.computing = is_estimated ? ISTHMUS_COMPUTING_ESTIMATED : ISTHMUS_COMPUTING_UNKNOWN;
-    std::vector<std::size_t> words;  // where each argument begins
+    std::vector<std::size_t> words;  // index of each argument's first word
     std::size_t end = 0;
     for (std::size_t n = 0; n < kernel.count; ++n) {
       words.push_back(end);
@@ -229,7 +230,7 @@ class Run {
       std::memcpy(&value(n), run_.registers + argument.offset,
                   std::min(argument.bytes, run_.register_bytes - argument.offset));
       if (argument.kind == Kind::buffer) {
-        if (value(n) == 0) {  // never set, or null: a kernel may test for null, as on a board
+        if (value(n) == 0) {  // never set, or null: like on a board, a kernel may test for null
           unset_.push_back(std::to_string(n) + " (" + argument.name + ')');
         } else {
           buffers.push_back(n);
@@ -239,7 +240,7 @@ class Run {
         value(n) = reinterpret_cast<std::uint64_t>(&outside);
       }
     }
-    // A sub-buffer lies in the copy of the whole buffer, which comes before it.
+    // The copy of a sub-buffer lies within that of the whole buffer, which is therefore made first.
     std::ranges::stable_sort(buffers, {}, value);
     for (const std::size_t n : buffers) {
       Window& window = window_of(kernel.arguments[n], value(n));
@@ -276,7 +277,7 @@ class Run {
     struct Left {
       ~Left() { escape = nullptr; }
     };
-    const Left left;  // also if a stream throws
+    const Left left;  // restores the state even if a stream throws
     watch_faults();
     const FaultStack for_faults;
     sigjmp_buf here;
@@ -288,14 +289,14 @@ class Run {
     finish_tasks();
   }
 
-  /// Lets tasks of the kernel (hls_task.h) run until all of them wait.
+  /// Lets the kernel's tasks (hls_task.h) run until all of them wait.
   static void finish_tasks() {
     if (hls::isthmus_beside != nullptr) {
       hls::isthmus_beside->run_until({[](const void* /*nothing*/) { return false; }}, false);
     }
   }
 
-  /// The outer end of a stream, which moves a word a clock.
+  /// A stream's end at another kernel; it moves one word a clock.
   class End final : public hls::isthmus_outside {
    public:
     End(Run& run, std::uint32_t argument) : run_(&run), argument_(argument) {}
@@ -339,7 +340,7 @@ class Run {
     std::uint64_t words_ = 0;
   };
 
-  /// Returns the cycles of the busiest port: all ports work at once.
+  /// Returns the cycles of the port with most words, because all ports work at once.
   [[nodiscard]] std::uint64_t cycles() const {
     std::uint64_t most = 0;
     for (const Window& window : windows_) {
@@ -351,8 +352,8 @@ class Run {
     return most;
   }
 
-  /// The copy of a buffer; two arguments with one buffer have one copy.
-  /// Returns memory of an earlier window with as many pages, or null.
+  /// Takes the memory of an earlier window with as many pages, and returns it; null if there is
+  /// none.
   static void* take_kept(Window& window) {
     const auto found = std::ranges::find(kept_windows, window.mapped, &WindowMemory::mapped);
     if (found == kept_windows.end()) {
@@ -365,6 +366,7 @@ class Run {
     return mapping;
   }
 
+  /// Returns the copy of an argument's buffer; two arguments with one buffer share a copy.
   Window& window_of(const Argument& argument, std::uint64_t address) {
     for (Window& window : windows_) {
       if (address - window.card_address < window.bytes) {
@@ -394,8 +396,8 @@ class Run {
     return windows_.back();
   }
 
-  /// Writes back only the bytes that the run wrote, because other runs may have written the rest
-  /// while this run waited at a stream. Reports the moved bytes, unless the phases report them.
+  /// Writes back the bytes that the run wrote, but no others: other runs may have written these
+  /// while this run waited at a stream. Reports the moved bytes, unless phases report them.
   void finish(const Window& window, bool is_estimated) const {
     if (window.first_read < window.end_read) {
       check(run_.read_between(run_.card, window.card_address + window.first_read,
@@ -415,7 +417,7 @@ class Run {
   isthmus_kernel_run& run_;
   std::vector<Window> windows_;
   std::vector<std::string> unset_;
-  std::deque<End> ends_;  // a deque, so that their addresses stay the same
+  std::deque<End> ends_;  // elements of a deque keep their addresses
 };
 
 }  // namespace
@@ -463,8 +465,8 @@ ISTHMUS_ACCESS(4)
 ISTHMUS_ACCESS(8)
 ISTHMUS_ACCESS(16)
 
-// Operations of std::atomic and std::shared_ptr. They need not be atomic, because one thread of the
-// process computes at a time. Atomic operations of 128 bits would need libatomic.
+// Operations of std::atomic and std::shared_ptr. They are not atomic here, because one thread of
+// the process computes at a time, and because atomic operations of 128 bits need libatomic.
 #define ISTHMUS_BITS(bits) isthmus_bits_##bits
 using isthmus_bits_8 = std::uint8_t;
 using isthmus_bits_16 = std::uint16_t;
@@ -493,7 +495,7 @@ __extension__ using isthmus_bits_128 = unsigned __int128;
     isthmus::card::plugin::count(at, sizeof(*at), true);                                         \
     *at = value;                                                                                 \
   }                                                                                              \
-  /* clang calls this one. */                                                                    \
+  /* clang calls this function. */                                                               \
   ISTHMUS_BITS(bits)                                                                             \
   __tsan_atomic##bits##_compare_exchange_val(                                                    \
       volatile ISTHMUS_BITS(bits) * at, ISTHMUS_BITS(bits) expected, ISTHMUS_BITS(bits) value,   \
@@ -547,7 +549,7 @@ void __tsan_func_exit() {}
 void __tsan_vptr_update(void** /*at*/, void* /*value*/) {}
 void __tsan_vptr_read(void** /*at*/) {}
 
-// The linker replaces libc's functions by these in the kernel's code.
+// With these the linker replaces libc's functions in the kernel's code.
 void* __real_memcpy(void* to, const void* from, std::size_t bytes);
 void* __real_memmove(void* to, const void* from, std::size_t bytes);
 void* __real_memset(void* to, int value, std::size_t bytes);
@@ -565,7 +567,7 @@ void* __wrap_memset(void* to, int value, std::size_t bytes) {
   __tsan_write_range(to, bytes);
   return __real_memset(to, value, bytes);
 }
-// clang calls these functions.
+// Only clang calls these functions.
 void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
   return __wrap_memcpy(to, from, bytes);
 }

@@ -25,11 +25,12 @@ namespace isthmus::card::plugin {
 inline constexpr std::uint64_t page_bytes = 4096;
 inline constexpr std::uint64_t guard_bytes = std::uint64_t{1}
                                              << 32U;  ///< pages without access on each side
-/// A kernel may access so much behind a buffer, as on a board; farther off is an error.
+/// Bytes past a buffer's end that a kernel may access, as on a board; an access farther off is an
+/// error.
 inline constexpr std::uint64_t tail_bytes = std::uint64_t{1} << 20U;
 
-/// A longer buffer is copied block by block, when the kernel first accesses a block: a kernel that
-/// starts for each of many work-groups accesses few blocks. Least size, and most blocks.
+/// Longer buffers are copied block by block, at the first access to a block. A kernel that runs
+/// once for each work-group accesses few blocks. Least bytes of a block, and most blocks.
 inline constexpr std::uint64_t block_bytes = std::uint64_t{1} << 18U;
 inline constexpr std::uint64_t most_blocks = 4096;
 
@@ -39,54 +40,55 @@ constexpr std::uint64_t whole_pages(std::uint64_t bytes) {
 
 struct Accesses {
   std::uint64_t bytes = 0;
-  std::uint64_t beats = 0;  ///< changes from one element to another
+  std::uint64_t beats = 0;  ///< accesses to another element than the previous one
   std::uint64_t element = ~std::uint64_t{0};
 };
 
-/// Throws if a call of the card failed; the card has the message.
+/// Throws if a call of the card failed, which has kept the message.
 inline void check(int failed) {
   if (failed != 0) {
     throw std::runtime_error("");
   }
 }
 
-/// Memory of an earlier window. Mapping new memory for each run would take most of a short run's
-/// wall time.
+/// Memory of an earlier window, for reuse: new mappings would take most of a short run's wall time.
 struct WindowMemory {
   std::byte* mapping = nullptr;
   std::uint64_t mapped = 0;
   std::byte* before = nullptr;
 };
 
-/// A copy of one argument's buffer, between pages without access.
+/// A copy of the buffer of one argument, between pages that cannot be accessed.
 struct Window {
   const isthmus_kernel_run* run = nullptr;
   const Argument* argument = nullptr;
   std::uint64_t card_address = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t copied = 0;  ///< more than `bytes` after accesses behind the buffer
+  /// Bytes copied: more than `bytes` after accesses past the buffer's end.
+  std::uint64_t copied = 0;
   std::uint64_t mapped = 0;
   std::byte* mapping = nullptr;
-  bool is_open = false;  ///< whether all pages are accessible: memory of an earlier window
-  std::byte* before_room = nullptr;  ///< room for `before`, from the earlier window
-  std::uint64_t begin = 0;           ///< address of the copy in this process
-  std::byte* before = nullptr;       ///< contents before the run, if the kernel may write
+  bool is_open = false;  ///< whether all pages can be accessed, as in an earlier window's memory
+  std::byte* before_room = nullptr;  ///< memory of an earlier window for `before`
+  std::uint64_t begin = 0;           ///< address of the copy
+  /// The copy's contents before the run, if the kernel may write.
+  std::byte* before = nullptr;
   Accesses reads, writes;
   std::uint64_t first_read = ~std::uint64_t{0};
   std::uint64_t end_read = 0;
   Pieces written;
-  /// Whether nothing else writes to the buffer before the run ends: then the first and the last
-  /// written byte suffice.
+  /// Whether nothing else writes to the buffer during the run. If so, the bytes from the first to
+  /// the last written one can be written back.
   bool alone = true;
   std::uint64_t first_written = ~std::uint64_t{0};
   std::uint64_t end_written = 0;
   std::uint64_t block = block_bytes;
-  std::vector<bool> missing;  ///< blocks that are not copied yet; empty: all are copied
+  std::vector<bool> missing;  ///< which blocks are not copied yet; empty: all are
 
   Unwritten unwritten;
 
-  /// Makes the copy. If the buffer is not `alone`, it copies all now, because others may write to
-  /// it during the run.
+  /// Makes the copy. If other runs may write to the buffer during this run (not `alone`), copies
+  /// all of it now.
   void start() {
     unwritten.find(*run, card_address, bytes);
     if (!alone || bytes <= block_bytes) {
@@ -124,7 +126,7 @@ struct Window {
     }
   }
 
-  /// Handles an access that the compiler did not report, to a page without a copy. Throws as
+  /// Handles an access to a page without a copy that the compiler has not reported. Throws like
   /// `count`.
   void fault(std::uint64_t address, bool write) {
     check_place(address - begin, address < begin, 0, write);
@@ -134,14 +136,14 @@ struct Window {
     }
     warn(at, 0, write);
     extend(whole_pages(at + 1));
-    if (write) {  // the written bytes of the page are unknown
+    if (write) {  // which bytes of the page are written is unknown
       note_written(at / page_bytes * page_bytes, copied);
     }
   }
 
   [[nodiscard]] std::byte* copy() const { return mapping + guard_bytes; }
 
-  /// Stores the present contents in `before`.
+  /// Copies the contents to `before`.
   void remember() {
     if (before != nullptr || bytes == 0) {
       return;
@@ -162,15 +164,15 @@ struct Window {
     }
   }
 
-  /// Adds bytes that changed without a report: compilers do not report structures that functions
-  /// return, nor writes by libraries.
+  /// Adds bytes that have changed without a report: compilers do not report writes of structures
+  /// that functions return, and libraries report none.
   void find_written() {
     each_there(first_written, end_written,
                [this](std::uint64_t from, std::uint64_t to) { written.add(from, to); });
     if (before == nullptr) {
       return;
     }
-    // The rest of the last page was 0.
+    // Memory beyond the contents was 0.
     const auto is_set = [](std::byte value) { return value != std::byte{0}; };
     const bool none = !missing.empty() && missing.back();
     const std::span rest(copy() + copied, copy() + (none ? copied : whole_pages(copied)));
@@ -202,17 +204,17 @@ struct Window {
     }
   }
 
-  /// Whether a later window with as many pages can use the memory.
+  /// Returns whether another window with as many pages can use the memory.
   [[nodiscard]] bool is_reusable() const {
     return missing.empty() && copied == bytes && bytes <= block_bytes;
   }
 
-  /// Extends the copy with the card's bytes behind it.
+  /// Extends the copy past the buffer's end with the card's bytes.
   void extend(std::uint64_t end) {
     if (!missing.empty()) {
       fetch(missing.size() - 1);
     }
-    if (is_open) {  // clears data of the earlier window behind the buffer's end
+    if (is_open) {  // removes an earlier window's data past the buffer's end
       std::memset(copy() + end, 0, whole_pages(end) - end);
       is_open = false;
     } else {
@@ -223,7 +225,7 @@ struct Window {
   }
 
  private:
-  /// Copies a block; returns false if it was copied before.
+  /// Copies a block from the card; returns false if it was copied before.
   bool fetch(std::uint64_t which) {
     if (which >= missing.size() || !missing[which]) {
       return false;
@@ -232,7 +234,7 @@ struct Window {
     const std::uint64_t size = std::min(block, bytes - from);
     open(from, whole_pages(from + size));
     check(run->load(run->card, card_address + from, copy() + from, size));
-    if (before != nullptr) {  // not by memcpy, which would count as an access of the kernel
+    if (before != nullptr) {  // memcpy would count as the kernel's access
       check(run->load(run->card, card_address + from, before + from, size));
     }
     missing[which] = false;
@@ -245,12 +247,13 @@ struct Window {
     }
   }
 
-  /// Calls `what` for the copied parts of a range.
+  /// Calls `what` for each part of a range that has been copied.
   template <class What>
   void each_there(std::uint64_t from, std::uint64_t to, const What& what) {
     while (from < to) {
       const std::uint64_t which = from / block;
-      const bool last = which + 1 >= missing.size();  // includes the bytes behind the buffer
+      // The last block contains the bytes past the buffer's end.
+      const bool last = which + 1 >= missing.size();
       const std::uint64_t end = last ? to : std::min(to, (which + 1) * block);
       if (missing.empty() || !missing[last ? missing.size() - 1 : which]) {
         what(from, end);
@@ -259,14 +262,15 @@ struct Window {
     }
   }
 
-  /// Warns once of a read element none of whose bytes was ever written.
+  /// Warns, once, of a read element of which nothing has written any byte.
   void check_written(std::uint64_t at, std::uint64_t size, bool write) {
     if (write) {
       unwritten.write(at, size);
       return;
     }
     const std::uint64_t one = argument->element_bytes;
-    const auto is_changed = [this](std::uint64_t from, std::uint64_t to) {  // without a report
+    // Whether code that reports no writes has changed bytes of this range.
+    const auto is_changed = [this](std::uint64_t from, std::uint64_t to) {
       return before != nullptr && std::memcmp(copy() + from, before + from, to - from) != 0;
     };
     const std::uint64_t begin = at / one * one;
@@ -293,15 +297,15 @@ struct Window {
     }
   }
 
-  /// Returns "reads 4 bytes at byte 8 of argument in", without the number if it is unknown.
+  /// Returns a text like "reads 4 bytes at byte 8 of argument in"; without the 4 if it is unknown.
   [[nodiscard]] std::string what(std::uint64_t at, std::uint64_t size, bool write) const {
     return (write ? "writes" : "reads") + (size > 0 ? ' ' + std::to_string(size) + " bytes" : "") +
            " at byte " + std::to_string(static_cast<std::int64_t>(at)) + " of argument " +
            argument->name;
   }
 
-  /// Warns once of a read and once of a write behind the buffer. The card cannot warn: another
-  /// buffer may lie there.
+  /// Warns, once, of a read and of a write past the buffer's end. The card cannot warn, because
+  /// there may be another buffer.
   void warn(std::uint64_t at, std::uint64_t size, bool write) {
     if (std::exchange(write ? warned_of_write_ : warned_of_read_, true)) {
       return;

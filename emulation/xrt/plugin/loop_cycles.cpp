@@ -53,15 +53,15 @@ Cycles Counts::loop(unsigned number) const {
   loop.most = begun * cost.entry_most + times * cost.iteration_most;
   loop.longest = number;
   loop.longest_cycles = loop.most;
-  // After the loop the partial sums are added one after the other.
+  // After the loop, its partial sums are added up, one after the other.
   const double adding = begun * cost.partial_sums * cost.partial_sums;
   const double iterations = times * (cost.iteration_least + cost.iteration_most) / 2;
   loop.spared = std::max(0.0, cost.spared * iterations - adding);
   return loop;
 }
 
-/// Processes of a region work at once. In the region's first run a process that needs a whole array
-/// begins when the array's writer has ended.
+/// Returns the cycles of each DATAFLOW region, whose processes work at once. In a region's first
+/// run a process that needs a whole array begins when the array's writer has ended.
 std::map<int, Cycles> Counts::regions() const {
   struct Region {
     Cycles first;

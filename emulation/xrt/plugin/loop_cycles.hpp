@@ -1,4 +1,4 @@
-// Cycles of a run, from the counters of a kernel's loops.
+// Computes the cycles of a run from the counters of its loops.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace isthmus::card::plugin {
 struct Cycles {
   double least = 0;
   double most = 0;
-  unsigned longest = 0;       ///< the counter of the loop with most cycles
-  double longest_cycles = 0;  ///< most cycles of that loop
-  double spared = 0;          ///< cycles of that loop that partial sums spare
+  unsigned longest = 0;       ///< number of the loop with most cycles
+  double longest_cycles = 0;  ///< the most cycles that loop may take
+  double spared = 0;          ///< cycles of that loop that partial sums would save
 
   [[nodiscard]] double likely() const { return (least + most) / 2; }
   void add(const Cycles& other);
 };
 
-/// Counts of the loops of one process of a DATAFLOW region, or of one phase.
+/// Counts of the loops in one process of a DATAFLOW region, or in one phase.
 class Counts {
  public:
   void begin() { entries_.assign(isthmus_estimated.count, {}); }
   void note(unsigned number, std::uint64_t times);
   Counts& inner(unsigned number);
-  /// Returns the cycles by the costs of the loops.
+  /// Returns the estimated cycles: counts times the loops' costs.
   [[nodiscard]] Cycles cycles() const;
 
  private:
@@ -44,7 +44,8 @@ class Counts {
   std::map<unsigned, std::shared_ptr<Counts>> inner_;
 };
 
-/// "its loop at line 41, II 7: floating-point sum"; empty without a loop.
+/// Returns a text like "its loop at line 41, II 7: floating-point sum"; empty if no loop has
+/// cycles.
 std::string bound_of(const Cycles& cycles);
 
 }  // namespace isthmus::card::plugin

@@ -84,7 +84,7 @@ std::unique_ptr<Trail> Phases::begin_process(unsigned number) {
 }
 
 void Phases::end_region() {
-  if (!trail().is_process) {  // the region is in no other region
+  if (!trail().is_process) {  // the region is not within another region
     end_phase(phase_, 1);
   }
 }
@@ -112,7 +112,7 @@ void Phases::finish(isthmus_kernel_run& run) const {
   run.spared_cycles = all.spared;
 }
 
-/// Reports the runs of a phase, and subtracts the bytes that they moved from `left`.
+/// Reports a phase's runs to the card, and subtracts their moved bytes from `left`.
 void Phases::report(isthmus_kernel_run& run, const Phase& phase, Moved& left) const {
   const Cycles cycles = phase.counts.cycles();
   double times = 0;

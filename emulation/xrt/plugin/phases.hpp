@@ -1,4 +1,4 @@
-// Phases of a run, one after another, with the bytes that each moves and its estimated cycles.
+// Divides a run into phases, one after the other, and reports bytes and estimated cycles of each.
 #pragma once
 
 #include <compare>
@@ -13,27 +13,28 @@
 
 namespace isthmus::card::plugin {
 
-/// Position of a process, or of the kernel's function. isthmus_turns.h keeps the position of the
-/// function that runs.
+/// Where a process, or the kernel's function, is in its loops. isthmus_turns.h keeps a pointer to
+/// that of the running function.
 struct Trail {
   Counts* counts = nullptr;
-  std::vector<unsigned> inside;  ///< numbers of its process and of its loops
+  /// Numbers of the process and of the loops around the current place.
+  std::vector<unsigned> inside;
   bool is_process = false;
 };
 
-/// The phases of the present run: pipelined loops, DATAFLOW regions, and the rest.
+/// The phases of the current run: pipelined loops, DATAFLOW regions, and the rest.
 class Phases {
  public:
   void begin(std::vector<Window>& windows);
   void begin_loop(unsigned number);
   void end_loop(unsigned number, std::uint64_t times);
-  /// Begins a process of the region that runs.
+  /// Begins a process of the current region.
   std::unique_ptr<Trail> begin_process(unsigned number);
-  /// Ends the region that runs: all its processes have ended.
+  /// Ends the current region, whose processes have all ended.
   void end_region();
-  /// Returns the stages of the longest pipeline of the function that runs.
+  /// Returns the stages of the longest pipeline in which the running function is.
   [[nodiscard]] static std::size_t stages();
-  /// Reports each phase to the card; phases do not overlap. The last one is the rest of the run.
+  /// Reports all phases to the card, which do not overlap; the last is the rest of the run.
   void finish(isthmus_kernel_run& run) const;
 
  private:
@@ -42,14 +43,14 @@ class Phases {
     std::uint64_t written = 0;
     auto operator<=>(const Traffic&) const = default;
   };
-  using Moved = std::vector<Traffic>;  ///< moved bytes of each window
+  using Moved = std::vector<Traffic>;  ///< bytes moved, by window
 
-  /// Runs of a loop that moved equal numbers of bytes.
+  /// Runs of a loop that each moved the same bytes.
   struct Alike {
     std::uint64_t runs = 0;
-    std::uint64_t times = 0;  ///< iterations of all of them
+    std::uint64_t times = 0;  ///< iterations of all these runs
   };
-  /// All runs of a loop, or of a region.
+  /// All runs of a loop or of a region.
   struct Phase {
     Counts counts;
     std::map<Moved, Alike> runs;

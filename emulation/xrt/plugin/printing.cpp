@@ -1,25 +1,25 @@
 // Sends a kernel's output to stderr, because stdout belongs to the program in whose process the
-// kernel runs. This file is linked to each kernel: in the kernel's library it replaces functions
-// and objects of libc and libstdc++.
+// kernel runs. This file is linked to each kernel and replaces functions and objects of libc and
+// libstdc++ in the kernel's library.
 #include <cstdarg>
 #include <cstdio>
 #include <ostream>
 
 #define ISTHMUS_IN_KERNEL __attribute__((visibility("hidden")))
 
-// The names that libc and libstdc++ give their objects.
+// libc's and libstdc++'s own names for these objects.
 extern std::ostream isthmus_errors asm("_ZSt4cerr");
 ISTHMUS_IN_KERNEL extern std::ostream isthmus_output asm("_ZSt4cout");
 ISTHMUS_IN_KERNEL extern FILE* isthmus_stdout asm("stdout");
 
-// Static objects of the kernel's code may print, so these are made before all others (101).
-// libstdc++ has made std::cerr before.
+// Constructed before all other static objects (101), which may print. std::cerr exists already,
+// because libstdc++ makes it.
 // NOLINTNEXTLINE(*-throwing-static-initialization,*-global-init)
 __attribute__((init_priority(101))) std::ostream isthmus_output(isthmus_errors.rdbuf());
 FILE* isthmus_stdout = nullptr;
 __attribute__((constructor(101))) static void lead_stdout() { isthmus_stdout = stderr; }
 
-// The C library's header declares its functions as visible, so they have other names here.
+// C's header declares its functions as visible, so these have other names in C++.
 ISTHMUS_IN_KERNEL int isthmus_vprintf(const char* format, std::va_list values) asm("vprintf");
 ISTHMUS_IN_KERNEL int isthmus_printf(const char* format, ...) asm("printf");
 ISTHMUS_IN_KERNEL int isthmus_puts(const char* text) asm("puts");
@@ -29,7 +29,7 @@ int isthmus_vprintf(const char* format, std::va_list values) {
   return std::vfprintf(stderr, format, values);
 }
 
-// It replaces a function of C. NOLINTNEXTLINE(modernize-avoid-variadic-functions)
+// Replaces C's printf. NOLINTNEXTLINE(modernize-avoid-variadic-functions)
 int isthmus_printf(const char* format, ...) {
   std::va_list values;
   va_start(values, format);

@@ -16,26 +16,27 @@ namespace {
 using hls::isthmus_fifo;
 using hls::isthmus_turns;
 
-/// A stream that was full when no process of its region could go on.
+/// A stream that was full when no process of the region could go on.
 struct Stop {
   std::string name;
   std::size_t depth = 0;
   std::string writer;
-  std::string others;  ///< waits of the other processes
+  std::string others;  ///< what the other processes waited for
 };
 
-/// A region has stood still. From then on pipelines hold no further words, so that the depth in the
+/// Whether a region has stood still. Pipelines then hold no more words, so that the depth in the
 /// warning suffices on any board.
 bool has_stopped = false;
 
 std::size_t stages() { return has_stopped ? 0 : Phases::stages(); }
 
-/// Stops of the regions that have not ended.
+/// Full streams of regions that still run.
 std::map<isthmus_fifo*, Stop> open_stops;
-/// Warnings of the regions that have ended.
+/// Warnings about regions that have ended.
 std::vector<std::string> texts;
 
-/// Returns the full stream for which a process waits, or the first word in its pipeline; else null.
+/// Returns the full stream for which a process, or the first word in its pipeline, waits; else
+/// null.
 isthmus_fifo* full_stream(isthmus_turns& process) {
   if (process.pipeline().held != 0) {
     return process.pipeline().first.fifo;
@@ -43,7 +44,7 @@ isthmus_fifo* full_stream(isthmus_turns& process) {
   return !process.is_done() && process.waits().for_room ? process.waits().fifo : nullptr;
 }
 
-/// Returns "join (line 9) waits for a word of b".
+/// Returns a text like "join (line 9) waits for a word of b".
 std::string what_waits(isthmus_turns& process) {
   const std::string begin = process.process() + " waits for ";
   const hls::isthmus_wait& waits = process.waits();
@@ -66,7 +67,7 @@ std::string what_all_wait(const std::vector<isthmus_turns*>& there, const isthmu
   return all;
 }
 
-/// Makes the shortest of the full streams longer by a word, when no process can go on. Returns
+/// Call it when no process can go on: lengthens the shortest of the full streams by a word. Returns
 /// whether a stream was full.
 bool relieve(const std::vector<isthmus_turns*>& there) {
   const auto is_full = [](isthmus_turns* one) { return full_stream(*one) != nullptr; };
@@ -99,13 +100,14 @@ bool relieve(const std::vector<isthmus_turns*>& there) {
   return true;
 }
 
-/// Returns "variable=c depth=1021 (line 14)", which suffices for a stream.
+/// Returns a text like "variable=c depth=1021 (line 14)", with a depth that suffices for the
+/// stream.
 std::string sufficient(const isthmus_fifo& fifo) {
   return "variable=" + fifo.name.substr(0, fifo.name.find('[')) +
          " depth=" + std::to_string(fifo.most) + " (line " + std::to_string(fifo.line) + ')';
 }
 
-/// Makes the warnings of a region that ends, while its streams still exist.
+/// Makes the texts of warnings about a region that ends, while its streams still exist.
 void close_stops() {
   for (const auto& [fifo, stop] : open_stops) {
     std::string text = "stands still on a board: stream " + stop.name + " is full with " +
@@ -149,7 +151,8 @@ isthmus_region::~isthmus_region() = default;
 
 namespace {
 
-/// Lets other functions run until processes are done. Throws std::runtime_error if they never are.
+/// Lets other functions run until these processes have ended. Throws std::runtime_error if they
+/// never do.
 void wait_for(const isthmus_region::Processes& processes, std::vector<unsigned> which) {
   struct Wanted {
     const isthmus_region::Processes* processes;

@@ -1,4 +1,4 @@
-// Processes of DATAFLOW regions, which run beside each other.
+// Processes of DATAFLOW regions, which take turns.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace isthmus::card::plugin {
 
-/// Begins a process, or ends a region, in the phases of the present run (`Phases`).
+/// These begin a process, and end a region, in the current run's phases (`Phases`).
 std::unique_ptr<Trail> begin_process(unsigned number);
 void end_region();
 
-/// Returns a text for each place at which a region of the run would stand still on a board, without
-/// the kernel's name; clears the list.
+/// Returns a text for each place at which a region of the run would have stood still on a board,
+/// and forgets them. The texts lack the kernel's name.
 std::vector<std::string> take_stops();
 
 }  // namespace isthmus::card::plugin

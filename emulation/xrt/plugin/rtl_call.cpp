@@ -1,5 +1,6 @@
-// Runs a verilated kernel: writes its registers, starts it, serves its masters from the card's
-// memory at that memory's latency and its streams at each clock, and counts the clocks to its end.
+// Runs a kernel that Verilator compiled: writes its registers, starts it, and counts the clocks to
+// its end. Its masters access the card's memory with that memory's latency; its streams move words
+// at each clock.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -21,16 +22,17 @@ constexpr std::uint32_t start_bit = 1;
 constexpr std::uint32_t done_bit = 2;
 constexpr std::uint32_t continue_bit = 16;
 constexpr double femtoseconds = 1e15;
-// Numbers of clocks in which the module moves nothing.
-constexpr std::uint64_t patience = 10'000'000;  ///< until the module waits or hangs
-constexpr std::uint64_t before_look = 100'000;  ///< until a computing module lets other kernels run
+// Numbers of clocks without a move after which something happens.
+constexpr std::uint64_t patience = 10'000'000;  ///< the module counts as waiting or hanging
+constexpr std::uint64_t before_look = 100'000;  ///< a module that computes lets other kernels run
 constexpr std::uint64_t between_looks = 1'000'000;
-constexpr std::uint64_t clocks_after_end = 1000;   ///< until a module that is done stops
-constexpr std::uint64_t clocks_of_polling = 1000;  ///< then streams are tested once in an interval
+constexpr std::uint64_t clocks_after_end = 1000;  ///< a module that is done stops
+/// Its streams are then tested once in so many clocks.
+constexpr std::uint64_t clocks_of_polling = 1000;
 constexpr std::uint64_t polling_interval = 64;
-constexpr std::uint64_t least_idle = 64;  ///< until a module waits, beside the clocks of memory
+constexpr std::uint64_t least_idle = 64;  ///< the module waits, besides memory's clocks
 
-/// The module on the bench, after its reset.
+/// A module on the bench, from its reset on.
 class VerilogKernel final : public BenchKernel {
  public:
   VerilogKernel(VerilogModule module, Time period)
@@ -57,7 +59,7 @@ class VerilogKernel final : public BenchKernel {
   }
 
   VerilogModule module_;
-  std::vector<std::string> names_;  ///< names of the masters
+  std::vector<std::string> names_;  ///< names of the masters' ports
 };
 
 class Run {
@@ -95,14 +97,14 @@ class Run {
     if (!module_.controlled) {
       begin();
     }
-    while (!must_end_) {  // moves words for which nothing waits
+    while (!must_end_) {  // moves words whose end nothing waits for
       kernel_.clock();
       look_around();
     }
   }
 
  private:
-  /// Does one run; returns whether the module may go on to move words.
+  /// Does one run. Returns whether the module may afterwards move further words.
   bool is_done_after_start() {
     for (const auto& [offset, bytes] : module_.registers) {
       for (std::uint32_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
@@ -137,10 +139,10 @@ class Run {
     began_ = latest_ = kernel_.edges();
   }
 
-  /// Returns the clocks of the run without waits.
+  /// Returns the clocks of the run without those in which the module waited.
   [[nodiscard]] std::uint64_t cycles() const { return kernel_.edges() - began_ - waited_; }
 
-  /// Lets the kernel wait if further clocks would change nothing, or nothing for long.
+  /// Makes the kernel wait if further clocks would change nothing at all, or nothing for long.
   void look_around() {
     if (idle() < least_idle + memory_clocks_) {
       looks_ = 0;
@@ -164,7 +166,7 @@ class Run {
     }
   }
 
-  /// Stops the clock after the end; the module computes the rest in its next run.
+  /// Stops the clock after the end; what the module still computes, it computes in its next run.
   void rest_after_end() {
     if (idle() > clocks_after_end + memory_clocks_) {
       if (const auto wanted = wanted_streams(true); !wanted.empty()) {
@@ -175,11 +177,11 @@ class Run {
     }
   }
 
-  /// Returns the clocks since something moved; after the end, since a word moved.
+  /// Returns the clocks since the last move; after the end only words count as moves.
   [[nodiscard]] std::uint64_t idle() const { return kernel_.edges() - latest_; }
 
-  /// Whether no register of the module has changed since the last call. Called seldom, because a
-  /// module may have many registers.
+  /// Returns whether no register has changed since the previous call. It is called seldom, because
+  /// a module may have many registers.
   bool is_still() {
     const std::uint64_t look = looks_++ % polling_interval;
     if (look == 0) {
@@ -188,7 +190,8 @@ class Run {
     return look == 1 && std::ranges::equal(before_, module_.state);
   }
 
-  /// Returns the streams for which the module waits; with `asks`, only those with tvalid or tready.
+  /// Returns the streams for which the module waits; if `asks`, only those with tvalid or tready
+  /// high.
   [[nodiscard]] std::vector<std::uint32_t> wanted_streams(bool asks) const {
     std::vector<std::uint32_t> wanted;
     for (const AxisStream& one : streams_) {
@@ -199,7 +202,8 @@ class Run {
     return wanted;
   }
 
-  /// Counts the clocks without a move as a wait, unless the card lets the module compute further.
+  /// Counts the clocks since the last move as a wait, unless the card lets the module compute
+  /// further.
   void wait(decltype(isthmus_kernel_run::stream_wait) call,
             const std::vector<std::uint32_t>& wanted) {
     const int answer = call(run_.card, wanted.data(), wanted.size(), cycles() - idle());
@@ -209,8 +213,8 @@ class Run {
     }
   }
 
-  /// Whether the module must stop. After its end it first completes the clock, so that no word is
-  /// lost.
+  /// Returns whether the module must stop. After its end it first completes the clock, so that no
+  /// word gets lost.
   bool is_failure(int answer) {
     const bool failed = answer == ISTHMUS_STREAM_FAILED;
     check(failed && !is_done_ ? answer : 0);
@@ -232,7 +236,7 @@ class Run {
 
   void note_access() { latest_ = is_done_ ? latest_ : kernel_.edges(); }
 
-  /// Reads a beat. Bytes outside of the buffer are 0: their value is undefined on a board.
+  /// Reads a beat; bytes outside of the buffer are 0, while a board leaves them undefined.
   bool read(std::uint64_t from, std::span<std::byte> to) {
     note_access();
     const std::uint64_t there = run_.bytes_at(run_.card, from);
@@ -259,7 +263,7 @@ class Run {
     return true;
   }
 
-  /// Throws if a call of the card failed; the card has the message.
+  /// Throws if a call of the card failed, which has kept the message.
   static void check(int failed) {
     if (failed != 0) {
       throw std::runtime_error("");
@@ -269,18 +273,19 @@ class Run {
   isthmus_kernel_run& run_;
   VerilogKernel& kernel_;
   const VerilogModule& module_;
-  std::uint64_t memory_clocks_;  ///< latency of memory in clocks
+  std::uint64_t memory_clocks_;  ///< latency of memory
   std::deque<AxisStream> streams_;
   Warn warn_ = [this](const std::string& does, const std::string& where) {
     check(run_.warn(run_.card, does.c_str(), where.c_str()));
   };
   Handshakes handshakes_;
   std::uint64_t began_ = 0;
-  std::uint64_t latest_ = 0;  ///< last clock in which something moved
+  std::uint64_t latest_ = 0;  ///< last clock with a move
   std::uint64_t waited_ = 0;
   std::uint64_t looks_ = 0;
-  std::uint64_t looks_at_others_ = before_look;  ///< number of idle clocks until then
-  bool is_done_ = false;                         ///< the run has ended; the module only moves words
+  std::uint64_t looks_at_others_ = before_look;  ///< idle clocks after which other kernels may run
+  /// Whether the run has ended and the module only moves words.
+  bool is_done_ = false;
   bool must_end_ = false;
   std::vector<std::byte> before_;
 };
@@ -294,8 +299,8 @@ extern "C" __attribute__((visibility("default"))) int isthmus_kernel(isthmus_ker
     if (run->abi < 6) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
-    // static, because a module keeps its registers from run to run. The card loads this library
-    // once for each instance.
+    // static, because a module keeps its registers between runs. The card loads this library once
+    // for each instance.
     static plugin::VerilogKernel kernel(plugin::make_module(),
                                         static_cast<Time>(plugin::femtoseconds / run->clock_hz));
     plugin::Run(*run, kernel).call();

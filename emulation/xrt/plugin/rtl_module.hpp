@@ -1,6 +1,6 @@
-// A kernel in Verilog. `isthmus card kernel build` fills these structures from the module's ports
-// and its description. Each kernel compiles this header, in C++17, so it includes little beside
-// Verilator's headers.
+// Describes a kernel in Verilog: `isthmus card kernel build` fills these structures from the
+// module's ports and the kernel's description. The header is compiled with each kernel, in C++17,
+// so it includes little.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace isthmus::card::plugin {
 
-/// Verilator's model of the module.
+/// The module as Verilator compiled it.
 class Model {
  public:
   Model() = default;
@@ -20,13 +20,13 @@ class Model {
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
 
-  /// Updates the outputs for changed inputs within a clock.
+  /// Updates the outputs after inputs have changed within a clock.
   virtual void eval() = 0;
-  /// Does a rising and a falling edge of the clock.
+  /// Makes a rising and a falling edge of the clock.
   virtual void edge() = 0;
 };
 
-/// Register of an argument.
+/// The register of an argument.
 struct Register {
   std::uint32_t offset;
   std::uint32_t bytes;
@@ -38,15 +38,15 @@ struct Master {
   Pins pins;
 };
 
-/// A signal and its bits; 0 bits: the module lacks the signal.
+/// A signal with its width in bits; 0 bits: the module lacks it.
 struct Bus {
   Pin pin;
   std::uint32_t bits = 0;
 };
 
 struct AxisPins {
-  std::uint32_t argument = 0;  ///< number of the kernel's argument
-  bool reads = false;          ///< whether the kernel reads the stream; else it writes
+  std::uint32_t argument = 0;  ///< number of the argument
+  bool reads = false;          ///< whether the kernel reads the stream, or writes it
   Pin tvalid, tready;
   Bus tdata;
   std::array<Bus, 6> sideband;  ///< tlast, tkeep, tstrb, tuser, tid, tdest
@@ -57,17 +57,17 @@ struct NamedPin {
   Pin pin;
 };
 
-/// A channel on which the module offers a payload: words of a stream, addresses or data.
+/// A channel on which the module offers a payload: a stream, addresses or write data.
 struct Offered {
-  const char* rules;  ///< name of the rules: AXI4 or AXI4-Stream
+  const char* rules;  ///< whose rules apply: AXI4 or AXI4-Stream
   NamedPin valid, ready;
   std::vector<NamedPin> payload;
 };
 
 struct VerilogModule {
   std::unique_ptr<Model> model;
-  bool controlled = true;  ///< has registers; else it runs from its reset on
-  bool chained = false;    ///< bit 4 (continue) is written when it is done
+  bool controlled = true;  ///< whether it has registers; else it runs from its reset on
+  bool chained = false;    ///< whether bit 4 (continue) must be written at its end
   std::vector<Register> registers;
   ControlPins control;
   Pin reset_n;
@@ -75,7 +75,7 @@ struct VerilogModule {
   std::vector<Master<WritePins>> writers;
   std::vector<AxisPins> streams;
   std::vector<Offered> offered;
-  Pin state;  ///< all registers of the module
+  Pin state;  ///< all of the module's registers
 };
 
 VerilogModule make_module();

@@ -1,4 +1,4 @@
-// Checks of rules of AXI4 and AXI4-Stream, whose violation makes a board fail.
+// Checks rules of AXI4 and AXI4-Stream: a module that breaks them fails on a board.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@
 
 namespace isthmus::card::plugin {
 
-/// Warns that the module `does` something wrong; `where` is part of the first warning only.
+/// Warns that the module `does` something wrong; only the first warning names the place `where`.
 using Warn = std::function<void(const std::string& does, const std::string& where)>;
 
-/// Checks that an offered payload does not change until it is taken.
+/// Checks that a payload, once offered, does not change until it is taken.
 class Handshake {
  public:
   Handshake(Offered offered, Warn warn);
 
-  /// Checks one clock.
+  /// Checks the handshake in one clock.
   void note() {
     const bool waits = offered_.valid.pin.get() != 0 && offered_.ready.pin.get() == 0;
     if (waits_) {
@@ -41,10 +41,10 @@ class Handshake {
   Offered offered_;
   Warn warn_;
   bool waits_ = false;
-  std::vector<std::byte> before_;  ///< payload at the last clock
+  std::vector<std::byte> before_;  ///< payload in the previous clock
 };
 
-/// The handshakes of all channels of a module.
+/// Checks the handshakes of all channels of a module.
 class Handshakes final : public PinServer {
  public:
   Handshakes(const std::vector<Offered>& offered, const Warn& warn) {
@@ -64,7 +64,7 @@ class Handshakes final : public PinServer {
   std::vector<Handshake> all_;
 };
 
-/// Memory that checks the bursts of one master.
+/// A memory that checks the bursts of one master.
 class WatchedMemory final : public LinkedMemory {
  public:
   WatchedMemory(std::string master, Warn warn, Contents contents, LinkedMemoryOptions options)
@@ -82,8 +82,8 @@ class WatchedMemory final : public LinkedMemory {
 
   std::string master_;
   Warn warn_;
-  std::deque<std::uint32_t> beats_;  ///< beats of each burst to be written
-  std::uint32_t beat_ = 0;           ///< number of the next beat of the first burst
+  std::deque<std::uint32_t> beats_;  ///< beats of each burst whose data have not all come
+  std::uint32_t beat_ = 0;           ///< number of the first of these bursts' next beat
 };
 
 }  // namespace isthmus::card::plugin

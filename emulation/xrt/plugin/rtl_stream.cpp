@@ -8,7 +8,7 @@ namespace {
 
 std::size_t bytes_of(std::size_t bits) { return (bits + 7) / 8; }
 
-/// Returns the size of an ap_uint with these bits.
+/// Returns the size in bytes of an ap_uint with this many bits.
 std::size_t bytes_in_memory(std::size_t bits) {
   return bits > 32 ? (bits + 63) / 64 * 8 : std::bit_ceil(bytes_of(bits));
 }
@@ -21,7 +21,7 @@ void set_ones(std::byte* at, std::size_t bits) {
 
 void get(const Bus& bus, std::byte* to) { std::copy_n(bus.pin.begin(), bytes_of(bus.bits), to); }
 
-/// Sets a signal. Verilator requires that bits beyond its width are 0.
+/// Sets a signal; Verilator requires zeros in the bits beyond its width.
 void set(const Bus& bus, const std::byte* from) {
   std::byte* to = bus.pin.begin();
   std::copy_n(from, bytes_of(bus.bits), to);
@@ -38,7 +38,7 @@ AxisStream::AxisStream(const AxisPins& pins, Reach reach)
   std::size_t there = 0;
   for (std::size_t n = 0; n < pins.sideband.size(); ++n) {
     const Bus& bus = pins.sideband[n];
-    const bool for_each_byte = n == 1 || n == 2;  // tkeep, tstrb
+    const bool for_each_byte = n == 1 || n == 2;  // tkeep and tstrb have a bit for each byte
     const std::size_t bits = for_each_byte ? data_.size() : std::max(bus.bits, 1U);
     parts_.push_back({.bus = bus, .offset = end, .ones = for_each_byte ? bits : 0});
     end += bytes_in_memory(bits);

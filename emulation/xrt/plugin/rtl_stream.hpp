@@ -1,4 +1,5 @@
-// A stream of a kernel in Verilog: its signals at each clock, and its words in the card's form.
+// Connects a stream of a kernel in Verilog: signals at each clock on one side, the card's words on
+// the other.
 #pragma once
 
 #include <cstddef>
@@ -11,32 +12,33 @@
 
 namespace isthmus::card::plugin {
 
-/// Drives the signals at each clock, and moves a word if both sides are ready.
+/// Drives a stream's signals at each clock, and moves a word when both sides are ready.
 class AxisStream final : public PinServer {
  public:
-  /// Reads or writes a word on the card; returns whether that was possible.
+  /// Reads or writes a word on the card; returns whether it did.
   using Reach = std::function<bool(const AxisPins&, const isthmus_stream_word&, int wait)>;
 
   AxisStream(const AxisPins& pins, Reach reach);
-  /// Offers nothing until the next run.
+  /// Withdraws what it offers, until the next run.
   ~AxisStream() override { offer(false); }
 
   void show() override;
   void note() override;
-  /// Whether the module waits for data or room.
+  /// Returns whether the module waits for data or for room.
   [[nodiscard]] bool waits() const { return !ready_ && (pins_.reads || offers()); }
-  /// Whether the module signals that it wants a word; some modules do so only when they see a word.
+  /// Returns whether the module signals that it wants to move a word; some modules wait until they
+  /// see one.
   [[nodiscard]] bool asks() const { return pins_.tvalid.get() != 0 || pins_.tready.get() != 0; }
-  /// Whether the module has a word to write.
+  /// Returns whether the module offers a word.
   [[nodiscard]] bool offers() const { return !pins_.reads && pins_.tvalid.get() != 0; }
   [[nodiscard]] const AxisPins& pins() const { return pins_; }
 
  private:
-  /// A signal of the sideband, in the layout of ap_axi_sdata.h.
+  /// A sideband signal, in the layout of ap_axi_sdata.h.
   struct Part {
     Bus bus;
     std::size_t offset = 0;
-    std::size_t ones = 0;  ///< value of tkeep and tstrb if the source has none
+    std::size_t ones = 0;  ///< tkeep and tstrb if the source lacks them
   };
 
   bool reach(int wait);

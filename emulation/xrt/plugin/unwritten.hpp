@@ -1,4 +1,4 @@
-// Finds bytes of a buffer that a kernel in C++ reads, and that were never written.
+// Finds bytes that a kernel in C++ reads from a buffer and that nothing has written before.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,12 +15,12 @@
 
 namespace isthmus::card::plugin {
 
-/// The bytes of one buffer, by their offset, that were never written before a run.
+/// The bytes of one buffer that were not written before the run, by their offsets.
 class Unwritten {
  public:
   [[nodiscard]] bool empty() const { return pieces_.empty(); }
 
-  /// Gets the bytes from the card. A buffer with more ranges than `most_pieces` counts as written.
+  /// Asks the card for them. If a buffer has more than `most_pieces` ranges, all counts as written.
   void find(const isthmus_kernel_run& run, std::uint64_t address, std::uint64_t bytes) {
     for (std::uint64_t at = 0; at < bytes;) {
       int is_written = 1;
@@ -37,8 +37,8 @@ class Unwritten {
     bytes_ = bytes;
   }
 
-  /// Notes that the run writes these bytes. It joins consecutive writes, because a kernel writes
-  /// each element by a separate call.
+  /// Notes that the run writes these bytes. Joins consecutive writes, because a kernel writes each
+  /// element by a call of its own.
   void write(std::uint64_t at, std::uint64_t size) {
     if (at != latest_end_) {
       note_latest();
@@ -48,7 +48,7 @@ class Unwritten {
   }
 
   /// Returns the offset of the first element from `begin` to `end` without a written byte, or
-  /// nothing. `is_changed(from, to)`: whether the run wrote there without a report.
+  /// nothing. `is_changed(from, to)` returns whether the run has written there without a report.
   template <class IsChanged>
   [[nodiscard]] std::optional<std::uint64_t> first_of(std::uint64_t begin, std::uint64_t end,
                                                       std::uint64_t element,
@@ -87,8 +87,8 @@ class Unwritten {
   static constexpr std::size_t most_pieces = 4096;
   using Piece = std::pair<std::uint64_t, std::uint64_t>;  ///< begin and end
 
-  /// Allocates `fresh_` at the first use: most kernels write one range, and read nothing of the
-  /// buffer.
+  /// Allocates `fresh_` when it is first needed: most kernels write one range and read nothing of
+  /// the buffer.
   bool has_fresh() {
     if (fresh_ == nullptr) {
       void* const made = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
@@ -111,8 +111,9 @@ class Unwritten {
 
   std::vector<Piece> pieces_;
   std::uint64_t bytes_ = 0;
-  std::uint8_t* fresh_ = nullptr;  ///< for each byte: 1 after the run wrote it
-  /// Range that the run wrote, and that is not yet in `fresh_`.
+  /// A byte for each byte of the buffer: 1 once the run has written it.
+  std::uint8_t* fresh_ = nullptr;
+  /// The range that the run wrote last, which is not yet in `fresh_`.
   std::uint64_t latest_begin_ = 0;
   std::uint64_t latest_end_ = 0;
 };

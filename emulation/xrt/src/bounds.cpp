@@ -1,4 +1,5 @@
-// Facts in the list of events, from which `card exec --watch` computes what bounds a program.
+// Writes facts into the list of events, from which `card exec --watch` computes what bounds a
+// program.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -15,7 +16,7 @@ std::vector<PortWork> ports_of(const std::vector<Moved>& moved) {
   return ports;
 }
 
-/// Returns the same work with each port in a separate bank, as far as there are banks.
+/// Returns the same work with each port at a bank of its own, as far as there are banks.
 std::vector<PortWork> apart(std::vector<PortWork> ports, std::size_t banks) {
   std::size_t next = 0;
   for (PortWork& port : ports) {
@@ -24,7 +25,7 @@ std::vector<PortWork> apart(std::vector<PortWork> ports, std::size_t banks) {
   return ports;
 }
 
-/// Returns the same work in host memory.
+/// Returns the same work with all data in host memory.
 std::vector<PortWork> in_host_memory(std::vector<PortWork> ports) {
   for (PortWork& port : ports) {
     port = {.writes = port.writes, .target = Target::host, .bytes = port.bytes};
@@ -34,8 +35,8 @@ std::vector<PortWork> in_host_memory(std::vector<PortWork> ports) {
 
 }  // namespace
 
-/// Returns the facts of a transfer: memory, start-up, whole duration on an idle machine, and its
-/// share beside the other direction in one bank and in two.
+/// Returns the facts of a transfer: its memory, its start-up, its whole duration on an idle
+/// machine, and its shares beside a transfer of the other direction, in one bank and in two.
 std::string Device::facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes) {
   const bool has_model = timing_->board().dma && !timing_->board().sync && !timing_->is_random();
   if (!meter_->lists_events() || !has_model || bytes == 0) {
@@ -56,10 +57,10 @@ std::string Device::facts_of(Direction direction, std::uint64_t address, std::ui
          std::to_string(timing_->share_beside_other(direction, count, !has_two));
 }
 
-/// Lists a run with its facts: clocks in which its busiest port moves its elements; then three
-/// times of memory: actual, with each port in a separate bank, and with all data in host memory (0:
-/// the board's kernels cannot access it); then each port's argument, memory, direction, bytes,
-/// address.
+/// Lists a run with its facts. First come the clocks in which its busiest port moves its elements.
+/// Then come three times of memory: the actual one, that with each port at a bank of its own, and
+/// that with all data in host memory (0: the board's kernels cannot access it). Last come each
+/// port's argument, memory, direction, bytes and address.
 void Device::record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                            const KernelOutcome& outcome) {
   const bool on_card = std::ranges::all_of(
@@ -69,8 +70,8 @@ void Device::record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
     const std::vector<PortWork> ports = ports_of(outcome.moved);
     const auto banks = static_cast<std::size_t>(board.memory ? board.memory->banks : 1);
     const bool reaches_host = board.kernel && board.kernel->reaches_host;
-    // A run of several loops takes longer than one sweep over all data. The same factor applies to
-    // the other two times.
+    // The actual time of a run with several loops is longer than that of one sweep over all data.
+    // The other two times are lengthened by the same factor.
     const double stretch =
         static_cast<double>(outcome.memory) /
         static_cast<double>(std::max<Time>(1, timing_->kernel(ports, outcome.sweeps)));

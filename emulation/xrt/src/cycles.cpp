@@ -14,9 +14,9 @@
 namespace isthmus::card::process {
 namespace {
 
-/// Most words of a formula. Isthmus writes fewer: its formulas have at most 500 letters.
+/// Most words of a formula; the formulas that Isthmus writes have at most 500 letters.
 constexpr std::size_t most_words = 1000;
-/// Most cycles of a run, 30 years at 1 GHz: sums of more may not fit 64-bit integers.
+/// Most cycles of a run, 30 years at 1 GHz: sums of larger numbers may not fit 64 bits.
 constexpr double most_cycles = 1e18;
 
 [[noreturn]] void refuse(const std::string& text) {

@@ -12,7 +12,7 @@ Dataflow::Dataflow(const Description& description, double hertz)
     : description_(&description), clock_(Pace::of_rate(hertz)) {
   for (const StreamPlace& place : description.streams) {
     streams_.push_back(std::make_unique<Stream>(place));
-    held_ += 2 * place.depth;  // each word is written and read
+    held_ += 2 * place.depth;  // a write and a read for each word
   }
 }
 
@@ -74,7 +74,7 @@ bool Dataflow::others_come_before(const Run& run) const {
 }
 
 std::vector<Dataflow::Ended> Dataflow::advance() {
-  ++moves_;  // earlier moves of lone runs do not count any more
+  ++moves_;  // lone runs' earlier moves no longer count
   std::vector<Run*> ended;
   for (bool any = true; any;) {
     any = false;
@@ -88,7 +88,7 @@ std::vector<Dataflow::Ended> Dataflow::advance() {
       }
     }
   }
-  // A delay at the beginning of a chain passes to its end, one run in each pass.
+  // Each pass carries a delay from a run to the next one in a chain.
   for (std::size_t pass = 0; pass < runs_.size(); ++pass) {
     if (std::ranges::count_if(runs_, [](const auto& run) { return run->find_lateness(); }) == 0) {
       break;

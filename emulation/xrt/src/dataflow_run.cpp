@@ -7,11 +7,11 @@
 namespace isthmus::card::process {
 namespace {
 
-/// Most failed tries of a run that moves no word. Then the run waits for one of the streams: a loop
-/// that tries until data come would never end.
+/// Most failed tries of a run that moves no word between them. The run then waits for one of the
+/// streams, because a loop that tries until data come would never end.
 constexpr std::uint64_t most_looks = 1'000'000;
-/// Most words, beyond the capacity of all streams, of a run whose end nothing waits for, while no
-/// other run moves a word: a ring of such runs would go on for ever.
+/// Most words, beyond the capacity of all streams, that a run without end may move while no run
+/// with an end moves a word. A ring of such runs would go on for ever.
 constexpr std::uint64_t most_alone = 1'000'000;
 constexpr std::uint64_t most_after_end = 100'000;
 
@@ -63,10 +63,10 @@ StreamAnswer Dataflow::Run::wait(std::span<const std::uint32_t> arguments, std::
 
 bool Dataflow::Run::done(const KernelOutcome& outcome) {
   if (is_forever() || time_ + 1 < times_) {
-    return false;  // the next run follows at once
+    return false;  // a kernel that runs forever starts its next run at once
   }
   count(outcome);
-  memory_ = 0;  // words after the end are as late as the run
+  memory_ = 0;  // words after the end are as late as the run was
   done_at_ = now_;
   free_ = true;
   return true;
@@ -93,7 +93,7 @@ void Dataflow::Run::call() {
       }
     }
   } catch (const std::exception&) {
-    if (!is_over()) {  // otherwise the exception only ends the function
+    if (!is_over()) {  // if the run is over, the exception only ends the function
       throw;
     }
   }
@@ -107,8 +107,8 @@ void Dataflow::Run::count(const KernelOutcome& outcome) {
   outcome_ += outcome;
 }
 
-/// Adds the memory time of the last run to this run's time. That happens at the first access to a
-/// stream: until then the following kernels are as late as they were in the last run.
+/// Adds the previous run's memory time to this run's time. It is added at the first access to a
+/// stream: until then the kernels that follow are as late as in the previous run.
 void Dataflow::Run::add_memory() {
   if (const auto memory = static_cast<std::uint64_t>(std::exchange(memory_, 0)); memory > 0) {
     base_ += memory;
@@ -187,8 +187,8 @@ StreamAnswer Dataflow::Run::reach(const Side& side, std::uint64_t cycles, Stream
       let_others_run(side);
     }
   }
-  // A stopped module still moves a word that it was offered before, because the word is in its
-  // present clock.
+  // A stopped module still moves a word that it saw offered, because the word belongs to the clock
+  // that it computes.
   if (flow_->gone_ || (stopped_ && (wait != StreamWait::try_now || !side.is_ready()))) {
     return StreamAnswer::gone;
   }
@@ -234,8 +234,8 @@ void Dataflow::Run::wait_for_asked() {
   wait_at(std::exchange(asked_, {}));
 }
 
-/// Lets all other runs go on once. For a run that asks at each clock: until no other run can affect
-/// it.
+/// Lets each other run go on once. If this run asks at each clock, repeats that until no other run
+/// can affect it.
 void Dataflow::Run::let_others_run(const Side& side) {
   looks_at_ = side;
   do {
@@ -256,7 +256,7 @@ void Dataflow::Run::count_move() {
   }
 }
 
-/// Returns the time since which a side is ready; now, if it always was.
+/// Returns since when a side is ready; now, if it has always been.
 std::uint64_t Dataflow::Run::ready_at(const Side& side) const {
   const auto ready = side.stream->since_when(side.reads);
   return !ready ? now_ : *ready + static_cast<std::uint64_t>(flow_->clock_.of(side.reads ? 1 : 0));

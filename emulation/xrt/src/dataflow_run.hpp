@@ -1,4 +1,4 @@
-// A run of a kernel with streams, for Dataflow.
+// The runs of a kernel with streams, as Dataflow schedules them.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace isthmus::card::process {
 
-/// One start of a kernel: `times` runs, or runs without end. A kernel may go on after its last run,
-/// only to move words; then nothing waits for its end.
+/// One start of a kernel: `times` runs, or runs without end. After its last run a kernel may go on
+/// to move words; then nothing waits for its end.
 class Dataflow::Run final : public StreamAccess {
  public:
   Run(Dataflow& flow, std::size_t unit, std::uint64_t now, std::uint32_t times, Body body)
@@ -35,41 +35,41 @@ class Dataflow::Run final : public StreamAccess {
     return !has_ended() && (!waits_ || is_over() || goes_on_computing_ ||
                             std::ranges::any_of(waits_at_, &Side::is_ready));
   }
-  /// Whether this run's next action can affect `other` at `other`'s present time.
+  /// Returns whether this run's next action may affect `other` at `other`'s current time.
   [[nodiscard]] bool comes_before(const Run& other) const {
     return can_go_on() && (!looks_at_ || looks_at_->is_ready() ||
                            (asks_each_clock_ && since(now_, other.now_) > 0));
   }
   void resume() { coroutine_.resume(); }
-  /// Makes the present run the last run of a kernel that runs forever.
+  /// Makes the current run of a kernel that runs forever its last run.
   void stop() {
     times_ = 1;
     waits_ = waits_ && !between_;
   }
-  /// Whether all runs have ended, and the kernel still moves words.
+  /// Returns whether all runs have ended and the kernel still moves words.
   [[nodiscard]] bool goes_on_after_end() const { return done_at_ && !has_ended(); }
   void stop_after_end() { stopped_ = goes_on_after_end(); }
-  /// Lets the kernel compute further, because all other runs wait. Returns whether it computes
-  /// while it waits.
+  /// Lets the kernel compute on, because all other runs wait. Returns whether it computes while it
+  /// waits.
   bool compute() { return goes_on_computing_ = waits_ && computes_; }
 
   [[nodiscard]] bool has_ended() const { return coroutine_.has_ended(); }
-  /// Returns true once: at the first call after all runs have ended.
+  /// Returns true at the first call after all runs have ended, and never again.
   [[nodiscard]] bool tells_end() {
     return (done_at_ || has_ended()) && !std::exchange(end_reported_, true);
   }
   [[nodiscard]] std::size_t unit() const { return unit_; }
   [[nodiscard]] bool is_forever() const { return times_ == forever; }
-  /// Whether nothing waits for the run's end, and only such runs have moved words since this run
-  /// moved its first word.
+  /// Returns whether nothing waits for this run's end, and only runs of this sort have moved words
+  /// since this run's first word.
   [[nodiscard]] bool is_alone() const { return alone_ > 0 && others_moves_ == flow_->moves_; }
 
-  /// Returns "b_1 waits for data on a_1.out:b_1.in", with "or" between several streams. Empty if
-  /// the run does not wait, or if nothing waits for its end.
+  /// Returns a text like "b_1 waits for data on a_1.out:b_1.in", with "or" between several streams.
+  /// Empty if the run does not wait, or if nothing waits for its end.
   [[nodiscard]] std::string waiting() const;
 
-  /// Updates by how much this run is later than its logic, because its input came later. Returns
-  /// whether that changed.
+  /// Computes how much later this run is than its logic, because its input came later; returns
+  /// whether that has changed.
   bool find_lateness();
   [[nodiscard]] Ended ended() const {
     return {.unit = unit_,
@@ -79,7 +79,7 @@ class Dataflow::Run final : public StreamAccess {
   }
 
  private:
-  /// The side of a stream that this run reads or writes.
+  /// The end of a stream that this run reads or writes.
   struct Side {
     Stream* stream;
     bool reads;
@@ -101,10 +101,11 @@ class Dataflow::Run final : public StreamAccess {
   void call();
   void count(const KernelOutcome& outcome);
   void add_memory();
-  /// Whether the run must end: the card is closed, or the program starts the kernel again.
+  /// Returns whether the run must end, because the card is closed or the program starts the kernel
+  /// again.
   [[nodiscard]] bool is_over() const { return flow_->gone_ || stopped_; }
 
-  /// Returns the stream's side at an argument; with `reads`, only a side of that direction.
+  /// Returns the side of the stream at an argument; with `reads` only if it has that direction.
   Side connected(std::uint32_t argument, std::optional<bool> reads = {});
   template <class Action>
   StreamAnswer reach(const Side& side, std::uint64_t cycles, StreamWait wait, const Action& action);
@@ -123,32 +124,33 @@ class Dataflow::Run final : public StreamAccess {
   Dataflow* flow_;
   std::size_t unit_;
   std::uint32_t times_;
-  std::uint32_t time_ = 0;  ///< number of the present run, from 0
-  bool free_;               ///< nothing waits for its end
+  std::uint32_t time_ = 0;  ///< number of the current run, from 0
+  bool free_;               ///< whether nothing waits for its end
   Body body_;
   std::uint64_t began_;
-  std::uint64_t base_;  ///< start of the run plus its waits
+  std::uint64_t base_;  ///< start of the run plus its waits so far
   std::uint64_t now_ = base_;
   Time late_ = 0;
-  Time memory_ = 0;  ///< memory time of the last run, not yet added to `now_`
+  Time memory_ = 0;  ///< memory time of the previous run, until it is added to `now_`
   KernelOutcome outcome_;
   std::uint64_t looks_ = 0;
-  bool moved_ = false;       ///< whether the present run has moved a word
-  std::uint64_t alone_ = 0;  ///< words that this run moved at `others_moves_`
+  bool moved_ = false;       ///< whether the current run has moved a word
+  std::uint64_t alone_ = 0;  ///< words that this run has moved since other runs' `others_moves_`
   std::uint64_t others_moves_ = 0;
-  std::vector<Side> asked_;       ///< sides that were not ready, since the last word or wait
-  std::vector<Side> waits_at_;    ///< sides for one of which it waits
-  std::optional<Side> looks_at_;  ///< side that is not ready, while other runs go on
+  std::vector<Side> asked_;     ///< sides found not ready since the last word or wait
+  std::vector<Side> waits_at_;  ///< sides of which it waits for any
+  /// Side that is not ready and is asked for while other runs go on.
+  std::optional<Side> looks_at_;
   bool asks_each_clock_ = false;
   bool waits_ = false;
-  bool between_ = false;    ///< whether it is between two runs
-  bool by_clocks_ = false;  ///< whether it waits as a module with clocks does
+  bool between_ = false;    ///< whether it waits between two runs
+  bool by_clocks_ = false;  ///< whether it waits like a module, which has clocks
   bool computes_ = false;   ///< whether it computes while it waits
   bool goes_on_computing_ = false;
-  std::optional<std::uint64_t> done_at_;  ///< end, if the kernel reported it itself
+  std::optional<std::uint64_t> done_at_;  ///< end of the runs, if the kernel has reported it
   bool end_reported_ = false;
-  bool stopped_ = false;  ///< whether it must stop to move words after its end
-  Coroutine coroutine_;   // last member: its function uses the other members
+  bool stopped_ = false;  ///< whether it must stop to move words
+  Coroutine coroutine_;   // the last member, because its function uses the others
 };
 
 }  // namespace isthmus::card::process

@@ -14,7 +14,7 @@ constexpr std::uint64_t most_range = std::uint64_t{1} << 24U;
   throw DescriptionError("what the xclbin says of the card is damaged: '" + line + "'");
 }
 
-/// Reads the words of a line; the last one may have spaces in it.
+/// Reads the words of a line; the last word may contain spaces.
 class Words {
  public:
   explicit Words(const std::string& line) : line_(line), words_(line) {}
@@ -92,7 +92,7 @@ StreamPlace stream(Words& words, const std::vector<ComputeUnit>& units, const st
   return found;
 }
 
-/// Parses a range of memory: its kind, address, bytes and name.
+/// Parses a line about a memory: its kind, address, bytes and name.
 MemoryRange memory(Words& words, const std::string& line) {
   MemoryRange found;
   const std::string kind = words.word();
@@ -108,7 +108,7 @@ MemoryRange memory(Words& words, const std::string& line) {
   return found;
 }
 
-/// Parses a kernel without its arguments: its name, its instance and the range of its registers.
+/// Parses a line about a kernel: its name, its instance and the range of its registers.
 ComputeUnit kernel(Words& words, const std::string& line) {
   ComputeUnit found;
   found.kernel = words.word();
@@ -121,7 +121,7 @@ ComputeUnit kernel(Words& words, const std::string& line) {
   return found;
 }
 
-/// Adds the content of a line below a kernel to that kernel.
+/// Adds what a line says about the kernel above it.
 void describe(ComputeUnit& unit, const std::string& what, Words& words, const std::string& line) {
   if (what == "free") {
     unit.controlled = false;

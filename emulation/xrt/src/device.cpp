@@ -17,7 +17,8 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
       transfers_(timing),
       host_(&host),
       meter_(&meter),
-      programmed_(description_.units.empty()),  // without a bitstream, no loading takes time
+      // Without a bitstream, nothing is loaded that takes time.
+      programmed_(description_.units.empty()),
       warnings_(std::move(fatal_warnings), not_needed),
       watch_(watch),
       as_hardware_(as_hardware),
@@ -42,7 +43,7 @@ void Device::begin_call() {
   }
 }
 
-/// Throws CardError if the xclbin has a kind of memory that the board lacks.
+/// Throws CardError if the xclbin uses a kind of memory that the board lacks.
 void Device::check_memories() const {
   const Board& board = timing_->board();
   for (const MemoryRange& range : description_.memories) {
@@ -54,7 +55,7 @@ void Device::check_memories() const {
   }
 }
 
-/// Tells the user if the kernels are built for another clock than the card's.
+/// Warns if the kernels are built for another clock than the card's.
 void Device::check_clock() {
   constexpr double hertz_of_a_megahertz = 1e6;
   const double built = static_cast<double>(description_.clock_mhz) * hertz_of_a_megahertz;
@@ -70,19 +71,19 @@ void Device::check_clock() {
   warnings_.note("clock", text.str());
 }
 
-/// Takes the time of a driver's work, if the program's clocks show simulated time.
+/// Spends the time of a driver's work, if the program's clocks show simulated time.
 void Device::spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes) {
   if (meter_->has_clock() && nanoseconds > 0) {
     meter_->spend({.simulated = 0, .driver = from_nanoseconds(nanoseconds)}, kind, "", bytes);
   }
 }
 
-/// Takes the time of pinning, too: the driver pins the buffer's pages on the host.
+/// Allocates a buffer, and spends the time in which the driver pins its pages on the host.
 std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool shared) {
   stuck_for_ = {};
   const MemoryRange* range = description_.memory_of(address);
   std::string file;
-  if (range == nullptr || !range->host) {  // otherwise the buffer lies in memory of the program
+  if (range == nullptr || !range->host) {  // else the buffer lies in the program's memory
     if (range != nullptr) {
       timing_->check_bank(description_.bank_of(address));
     }
@@ -144,8 +145,8 @@ void Device::note_start(std::uint64_t address, std::uint64_t number, bool is_mis
   }
 }
 
-/// Warns if the program takes what a run wrote, and does not know that the run has
-/// ended: on a board the run may still write.
+/// Warns if the program takes what a run wrote without knowing that the run has ended: on a board
+/// the run may still write.
 void Device::warn_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes) {
   const auto& output = use.output;
   if (output && address < output->end && output->begin < address + bytes &&
@@ -156,8 +157,9 @@ void Device::warn_if_missed(const BufferUse& use, std::uint64_t address, std::ui
   }
 }
 
-/// Warns if the program is about to change bytes that a run reads of whose end it does
-/// not know. A run that waits for its unit reads them later: `Reach::read_between` tells that.
+/// Warns if the program changes bytes of a buffer that a run reads, without knowing that the run
+/// has ended. `Reach::read_between` does so for runs that wait for their unit, because they read
+/// later.
 void Device::warn_if_overwritten(BufferUse& use, std::uint64_t address,
                                  std::span<const std::byte> data) {
   std::erase_if(use.readers,
@@ -170,7 +172,7 @@ void Device::warn_if_overwritten(BufferUse& use, std::uint64_t address,
   const std::span<const std::byte> now = memory(address, data.size());
   const auto [old, fresh] = std::ranges::mismatch(now, data);
   if (fresh == data.end() && use.written.count(address, address + data.size()) == data.size()) {
-    return;  // the same data
+    return;  // the bytes stay the same
   }
   const auto first = address + static_cast<std::uint64_t>(old - now.begin());
   if (waiting_ > 0) {

@@ -1,4 +1,4 @@
-// Finds mistakes of the host program by the accesses of its kernels.
+// Finds mistakes of the host program when kernels access its buffers.
 #include <algorithm>
 #include <iterator>
 
@@ -9,12 +9,13 @@
 namespace isthmus::card::process {
 namespace {
 
-/// Runs whose reads of a buffer are remembered.
+/// Most runs of which it is remembered that they read a buffer.
 constexpr std::size_t most_readers = 64;
 
 }  // namespace
 
-/// Whether `use` is the buffer of the argument: past its end a kernel accesses other buffers.
+/// Returns whether `use` is the argument's own buffer: past its end a kernel accesses other
+/// buffers.
 bool Reach::points_into(const Buffer& argument, const BufferUse& use) {
   return argument.begin >= use.begin && argument.begin - use.begin < use.bytes;
 }
@@ -34,15 +35,14 @@ Pieces::Stretch Reach::written(std::uint64_t address, std::uint64_t bytes) const
   }
   const std::uint64_t end_of_buffer = use->begin + use->bytes;
   Pieces::Stretch found = use->written.stretch(address, std::min(end, end_of_buffer));
-  if (found.end == end_of_buffer &&
-      found.inside) {  // behind the buffer lies memory without a buffer
+  if (found.end == end_of_buffer && found.inside) {  // no buffer follows in this memory
     found.end = end;
   }
   return found;
 }
 
-/// Returns another argument than `read`, whose buffer the program sent although the kernel may
-/// write to it: the program may have exchanged the two arguments.
+/// Returns an argument that the program has probably exchanged with `read`: it sent that argument's
+/// buffer, although the kernel may write to it.
 std::optional<NamedArgument> Reach::exchanged_with(const Buffer& read) const {
   if (!read.constant) {
     return std::nullopt;
@@ -71,7 +71,7 @@ void Reach::reads_unwritten(std::uint64_t address) {
                             .maker = use->given_to});
 }
 
-/// Notes which instance gets buffers to write to them.
+/// Notes for each buffer which instance got it to write to it.
 void Reach::note_given() {
   for (const Buffer& buffer : buffers_) {
     if (BufferUse* use = buffer.constant ? nullptr : card_->use_of(buffer.begin)) {
@@ -122,7 +122,7 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
   }
   use->written.add(address, address + bytes);
   const std::uint64_t end = std::min(address + bytes, use->begin + use->bytes);
-  // A write to a const buffer came from past the end of another buffer.
+  // A write to a const buffer comes from an access past another buffer's end.
   const Buffer* buffer = buffer_of(address);
   std::optional<NamedArgument> argument = named(buffer);
   if (!argument || buffer->constant || !points_into(*buffer, *use)) {

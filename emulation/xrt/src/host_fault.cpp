@@ -5,7 +5,7 @@
 namespace isthmus::card::process {
 namespace {
 
-/// Returns "argument in (number 0)".
+/// Returns a text like "argument in (number 0)".
 std::string named(const NamedArgument& argument) {
   return "argument " + argument.name + " (number " + std::to_string(argument.index) + ')';
 }
@@ -37,7 +37,7 @@ std::string read_all(const HostFault& fault) {
          fault.argument.instance + '.' + fault.argument.name;
 }
 
-/// Returns what is wrong, behind the name of the kernel, and what to change.
+/// Returns what is wrong, to follow the kernel's name, and what the user should change.
 std::pair<std::string, std::string> told(const HostFault& fault) {
   switch (fault.kind) {
     case HostFaultKind::reads_unwritten:

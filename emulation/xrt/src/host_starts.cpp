@@ -5,7 +5,7 @@
 namespace isthmus::card::process {
 namespace {
 
-/// Number of starts that are kept: the program counts as having seen older ones.
+/// Most starts that are kept: the program counts as knowing the end of older starts.
 constexpr std::size_t most_starts = 1024;
 
 }  // namespace

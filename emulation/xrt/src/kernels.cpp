@@ -19,17 +19,17 @@ namespace {
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 constexpr std::size_t piece_bytes = std::size_t{1} << 20U;
 constexpr std::uint64_t first_result = 0x80;
-/// Smallest part of a host access that is tried alone, in bytes, if the whole range is not there.
+/// Bytes of the smallest part of host memory that is tried alone, if a whole range is not there.
 constexpr std::size_t least_part = 8;
 
-/// Returns the bytes of a buffer's largest piece, in whole words. A short run allocates less than
-/// `piece_bytes`: a program may start a million short runs.
+/// Returns the size of the pieces in which a buffer is processed: bytes in whole words. A small
+/// buffer's piece is smaller than `piece_bytes`, because a program may start a million short runs.
 std::size_t largest_piece(std::uint64_t bytes) {
   const auto whole = static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes));
   return (whole + word_bytes - 1) / word_bytes * word_bytes;
 }
 
-/// Calls `action(offset, bytes)` for pieces of a buffer.
+/// Calls `action(offset, bytes)` for one piece of a buffer after the other.
 template <class Action>
 void in_pieces(std::uint64_t bytes, const Action& action) {
   for (std::uint64_t at = 0; at < bytes; at += piece_bytes) {
@@ -44,7 +44,7 @@ std::uint64_t value_at(std::span<const std::byte> registers, const ArgumentPlace
   return value;
 }
 
-/// Returns left * right. Throws KernelError if an argument is negative or the product too large.
+/// Returns left * right; throws KernelError if an argument is negative or the product too large.
 std::uint64_t product(const KernelRun& run, std::uint64_t left, std::uint64_t right) {
   std::int64_t found = 0;
   if (__builtin_mul_overflow(left, right, &found)) {
@@ -59,8 +59,7 @@ struct Empty final : KernelModel {
   KernelOutcome run(const KernelRun& /*run*/) override { return {}; }
 };
 
-/// read_bandwidth(input0, buf_size, iter): keeps the sum of the 64-bit words, the last padded by
-/// zeros.
+/// read_bandwidth(input0, buf_size, iter): sums the 64-bit words, the last padded with zeros.
 struct ReadBandwidth final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     const std::uint64_t input = run.argument(0);
@@ -81,7 +80,7 @@ struct ReadBandwidth final : KernelModel {
   }
 };
 
-/// write_bandwidth(output0, buf_size, iter): 64-bit word i becomes i.
+/// write_bandwidth(output0, buf_size, iter): writes i to the 64-bit word i.
 struct WriteBandwidth final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     const std::uint64_t output = run.argument(0);
@@ -96,7 +95,7 @@ struct WriteBandwidth final : KernelModel {
   }
 };
 
-/// bandwidth(input0, output0, buf_size, iter): copies.
+/// bandwidth(input0, output0, buf_size, iter): copies input0 to output0.
 struct Bandwidth final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     const std::uint64_t bytes = run.argument(2);
@@ -109,7 +108,7 @@ struct Bandwidth final : KernelModel {
   }
 };
 
-/// vadd(in1, in2, out, size): sums of `size` 32-bit elements.
+/// vadd(in1, in2, out, size): adds `size` 32-bit elements.
 struct Vadd final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     constexpr std::size_t element = sizeof(std::uint32_t);
@@ -126,7 +125,8 @@ struct Vadd final : KernelModel {
       run.reach->write(run.argument(2) + at, part(left));
     });
     KernelOutcome outcome = outcome_of(run, 1);
-    if (const auto& offload = run.timing->board().offload) {  // as the card model does
+    // The same time as in the card's own model.
+    if (const auto& offload = run.timing->board().offload) {
       const double least_ns = offload->kernel_ns * static_cast<double>(run.argument(3));
       outcome.duration = std::max(outcome.duration, from_nanoseconds(least_ns));
     }
@@ -309,7 +309,7 @@ void Reach::check_range(std::uint64_t address, std::uint64_t bytes, const char* 
   throw MemoryError(address, bytes, "kernel " + unit_->instance + " reached for no memory");
 }
 
-/// Reads host memory. If the range is not all there, it tries halves; missing parts are zeros.
+/// Reads host memory. If a range is not all there, tries halves of it; missing parts read as zeros.
 void Reach::read_host(std::uint64_t address, std::span<std::byte> to, bool warns) {
   try {
     host_->read(address, to);
@@ -327,7 +327,8 @@ void Reach::read_host(std::uint64_t address, std::span<std::byte> to, bool warns
   }
 }
 
-/// Writes host memory. If the range is not all there, it tries halves; missing parts are lost.
+/// Writes host memory. If a range is not all there, tries halves of it; writes to missing parts are
+/// lost.
 void Reach::write_host(std::uint64_t address, std::span<const std::byte> from, bool warns) {
   try {
     host_->write(address, from);

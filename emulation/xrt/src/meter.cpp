@@ -38,7 +38,7 @@ Page* map_page(const std::string& path) {
   return page;
 }
 
-/// Returns the events' word for a source of computing time.
+/// Returns the word by which events name a source of computing time.
 const char* name_of(Source source) {
   switch (source) {
     case Source::by_user:
@@ -50,7 +50,7 @@ const char* name_of(Source source) {
   }
 }
 
-/// Whether `now` is at or after `end`; both may have wrapped.
+/// Returns whether `now` is at or after `end`, although times wrap.
 bool reached(std::uint64_t now, std::uint64_t end) {
   return static_cast<std::int64_t>(now - end) >= 0;
 }
@@ -70,7 +70,7 @@ Meter::Meter(const Place& place) : computing_file_(place.computing) {
     if (!events_) {
       throw std::runtime_error(place.events + " cannot be written");
     }
-    // Written line by line, because the process may be killed.
+    // Each line is written at once, because the process may be killed.
     static_cast<void>(std::setvbuf(events_.get(), nullptr, _IOLBF, BUFSIZ));
     std::fprintf(events_.get(), "# card %u board %s program %u\n", place.card, place.board.c_str(),
                  place.program);
@@ -85,7 +85,7 @@ Meter::~Meter() {
 }
 
 /// Takes the slot that this program's card had before, else an unused slot, else any closed slot.
-/// The counts of a slot go on, so that sums over all slots stay right.
+/// The slot keeps its counts, so that sums over all slots stay right.
 void Meter::take_slot(const Place& place) {
   const auto claim = [this](CardSlot& slot, SlotState from) {
     slot_ = &slot;
@@ -112,8 +112,8 @@ void Meter::spend(const Cost& cost) {
   const Time total = cost.total();
   const std::uint64_t begin = now();
   const std::uint64_t end = begin + static_cast<std::uint64_t>(total);
-  // A call of another thread may have counted a part of this call. A difference, because times
-  // wrap.
+  // Another thread's call may have counted a part of this call's time. The signed difference is
+  // used, because times wrap.
   const auto counted =
       spent_any_ ? std::clamp<Time>(static_cast<Time>(spent_until_ - begin), 0, total) : 0;
   if (!spent_any_ || static_cast<Time>(end - spent_until_) > 0) {

@@ -6,14 +6,14 @@
 namespace isthmus::card::process {
 namespace {
 
-/// A program that read at most this share of an output has probably given a number of elements for
-/// bytes; more of it are the bytes that it needs, of a kernel that fills whole words.
+/// Largest share of an output whose reading counts as a mistake: the program has probably given
+/// elements for bytes. A larger share may be all that it needs of a kernel's whole words.
 constexpr double most_of_a_mistake = 0.5;
-/// Outputs that the program read, above which one that it did not read is a mistake.
+/// Number of outputs read, from which one output that is not read counts as a mistake.
 constexpr unsigned least_taken = 2;
 
-/// Whether the program has read bytes of the output on the host (xrt::bo::read) that it has not
-/// read from the card since the run.
+/// Returns whether the program has read bytes of the output on the host (xrt::bo::read) that it has
+/// not fetched from the card since the run.
 bool reads_old_bytes(const BufferOutput& output, HostLooks* looks) {
   if (looks == nullptr) {
     return false;
@@ -41,7 +41,7 @@ HostFault fault(HostFaultKind kind, const BufferUse& use) {
           .run = use.runs + 1};
 }
 
-/// Of an output of which the program has read some bytes.
+/// Returns the mistake in an output of which the program has read some bytes, if any.
 std::optional<HostFault> fault_of_part(const BufferUse& use, HostLooks* looks) {
   const BufferOutput& output = *use.output;
   const std::uint64_t taken = output.taken_bytes();
@@ -77,7 +77,7 @@ std::optional<HostFault> fault_of_output(const BufferUse& use, HostLooks* looks,
     if (is_last && use.taken_runs == 0 && is_wanted(use, looks)) {
       return fault(HostFaultKind::never_taken, use);
     }
-    // A benchmark checks the first outputs, then times many runs whose outputs it does not read.
+    // A benchmark reads its first outputs, then times many runs whose outputs it does not read.
     const bool is_mostly_taken = use.taken_runs > use.lost_runs;
     if (is_last && is_mostly_taken && output.fresh && is_wanted(use, looks)) {
       return fault(HostFaultKind::run_not_taken, use);

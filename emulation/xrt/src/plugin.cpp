@@ -19,17 +19,18 @@ namespace {
 
 using Function = int (*)(isthmus_kernel_run*);
 
-/// The plug-in's access to memory and streams. It keeps exceptions, because no exception may pass
-/// through the plug-in's C interface.
+/// What a plug-in's functions work on: the card's memory and streams. It keeps exceptions, which
+/// must not pass through the plug-in's C interface.
 struct Bridge {
   const KernelRun* run;
   Reach* reach;
   StreamAccess* streams;
   std::string wrong;
-  std::exception_ptr unset;  ///< an UnsetArgumentError; its message names the kernel
+  std::exception_ptr unset;  ///< an UnsetArgumentError, whose message names the kernel
   const isthmus_kernel_run* call = nullptr;
-  bool has_reported = false;  ///< that its computing is unknown or estimated
-  /// Sum of the phases of an estimate.
+  /// Whether the plug-in has reported an unknown or estimated computing time.
+  bool has_reported = false;
+  /// Sum of an estimate's phases.
   KernelOutcome estimated{};
 
   template <class Action>
@@ -156,8 +157,9 @@ int done(void* card, std::uint64_t cycles) {
   });
 }
 
-/// Returns a phase's wait for its first word, or after its last word. Host memory has no such wait:
-/// the board's intervals between blocks were fitted to kernels, and contain it.
+/// Returns how long a phase waits for memory before its first word, or after its last. For host
+/// memory 0: the board's intervals between blocks contain this wait, because they were fitted to
+/// kernels.
 Time latency_of(const KernelRun& run) {
   constexpr std::int64_t word_bytes = 64;
   std::vector<PortWork> ports = run.reach->ports();
@@ -170,7 +172,7 @@ Time latency_of(const KernelRun& run) {
   return run.timing->kernel(ports, 1);
 }
 
-/// Adds a phase. Within it computing and memory overlap, except for the first word; phases do not
+/// Adds a phase. Its computing and memory overlap, except for the first word; phases do not
 /// overlap.
 void add_phase(Bridge& bridge, std::uint64_t times, double least, double cycles, double most) {
   const double period_fs = 1e15 / bridge.run->timing->kernel_hertz();
@@ -222,7 +224,7 @@ int read_between(void* card, std::uint64_t address, std::uint64_t bytes) {
   return guarded(card, [&](Reach& reach) { reach.read_between(address, bytes); });
 }
 
-/// Returns "1204 to 1208 cycles" for an estimate.
+/// Returns an estimate's cycles as text, "1204 to 1208 cycles".
 std::string cycles_text(const Computing& computing, double hertz) {
   const auto cycles = [&](Time time) {
     return std::to_string(std::llround(static_cast<double>(time) * hertz / 1e15));
@@ -231,8 +233,8 @@ std::string cycles_text(const Computing& computing, double hertz) {
   return (computing.least < computing.most ? cycles(computing.least) + " to " : "") + most;
 }
 
-/// Returns the outcome of a run with an estimate. With streams, words have slowed down the run,
-/// too.
+/// Returns the outcome of a run with an estimate. With streams the run takes at least the time of
+/// its logic, which has waited for words.
 KernelOutcome estimated_outcome(Bridge& bridge, const isthmus_kernel_run& call) {
   KernelOutcome outcome = std::move(bridge.estimated);
   const double hertz = bridge.run->timing->kernel_hertz();
@@ -290,7 +292,7 @@ class Plugin final : public KernelModel {
     call.phase = &phase;
     call.phases = &phases;
     const int failed = function_(&call);
-    std::fflush(stdout);  // prints what the kernel wrote
+    std::fflush(stdout);  // shows what the kernel has printed
     if (bridge.unset) {
       std::rethrow_exception(bridge.unset);
     }
@@ -317,17 +319,17 @@ class Plugin final : public KernelModel {
 
  private:
   Function function_;
-  bool has_depths_;  ///< whether it checks depths of streams in DATAFLOW regions
+  bool has_depths_;  ///< whether it checks the depths of streams in DATAFLOW regions
 };
 
-/// Loads a library. If it is loaded, loads a copy, because each instance of a kernel has separate
-/// static variables. Nothing unloads it: a process has the kernels of one xclbin.
+/// Loads a library, or a copy of it if it is loaded already, because each instance of a kernel has
+/// its own static variables. Nothing unloads it: a process has the kernels of one xclbin.
 void* loaded(const std::filesystem::path& file) {
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) == nullptr) {
     return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
-  // Each copy has a new name: the loader recognises a loaded library by its name or its inode, and
-  // inode numbers are used again.
+  // Each copy has a new name, because the loader recognises a library by its name or inode, and
+  // file systems use inode numbers again.
   static unsigned copies = 0;
   const int copy = memfd_create(file.filename().c_str(), MFD_CLOEXEC);
   const std::string path = "/proc/self/fd" + std::string(++copies, '/') + std::to_string(copy);

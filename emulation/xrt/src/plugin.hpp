@@ -1,4 +1,4 @@
-// Kernels of the user, as shared objects.
+// Loads users' kernels, which are shared objects.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace isthmus::card::process {
 
-/// Loads the first NAME.so in the folders; returns null without such a file. Throws KernelError if
-/// it does not load or defines no kernel.
+/// Loads the first NAME.so in the folders; returns null if there is none. Throws KernelError if it
+/// cannot be loaded or defines no kernel.
 std::unique_ptr<KernelModel> load_plugin(const std::string& name,
                                          const std::vector<std::string>& folders);
 

@@ -1,4 +1,4 @@
-// Starts, ends and status of kernels, by their registers.
+// Starts kernels and reports their state, when the program accesses their registers.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -13,7 +13,7 @@ namespace isthmus::card::process {
 namespace {
 
 constexpr std::size_t word = sizeof(std::uint32_t);
-/// Real time after which the user gets a warning, or the program is ended, if nothing can go on.
+/// Real time for which nothing must go on before the user is warned, or the program is ended.
 constexpr std::chrono::seconds before_warning{1};
 constexpr std::chrono::seconds before_end{30};
 constexpr std::chrono::milliseconds most_between_looks{100};
@@ -56,7 +56,7 @@ void Device::write_registers(std::uint64_t address, std::span<const std::byte> d
   stuck_for_ = {};
   Unit* unit = unit_at(address);
   if (unit == nullptr || data.size() < word) {
-    return;  // a part of a real card that this card lacks
+    return;  // configures a part of boards that this card lacks
   }
   const auto offset = static_cast<std::size_t>(address - unit->place.address);
   if (data.size() > unit->registers.size() - offset) {
@@ -103,7 +103,7 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   if (watch_ != nullptr) {
     watch_->begin(unit.place.instance, watched);
   }
-  // Before the run, because the kernel may write to its registers.
+  // before the run, in which the kernel may change its registers
   const std::optional<Computing> given = given_computing(unit);
   if (given) {
     note_computing(unit, *given);
@@ -132,8 +132,8 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   return outcome;
 }
 
-/// Returns the computing time by the xclbin's formula, with the arguments in the kernel's
-/// registers; nothing without a formula. Throws KernelError if the formula gives no time.
+/// Returns the computing time by the xclbin's formula and the arguments in the kernel's registers;
+/// nothing without a formula. Throws KernelError if the formula gives no time.
 std::optional<Computing> Device::given_computing(const Unit& unit) {
   const ComputeUnit& place = unit.place;
   if (place.cycles.empty()) {
@@ -159,8 +159,8 @@ std::optional<Computing> Device::given_computing(const Unit& unit) {
   }
 }
 
-/// Notes the source of the kernel's computing time. A user who runs a program `as_hardware` is
-/// warned at once if that time is unknown.
+/// Notes where the kernel's computing time comes from. If the user runs the program `as_hardware`,
+/// prints at once that the time is unknown or an estimate.
 void Device::note_computing(const Unit& unit, const Computing& computing) {
   meter_->note_computing(unit.place, computing);
   if (as_hardware_ && computing.source == Source::unknown) {
@@ -175,7 +175,7 @@ void Device::note_computing(const Unit& unit, const Computing& computing) {
   }
 }
 
-/// Starts a unit that streams connect with other units.
+/// Starts a unit that has streams to other units.
 void Device::start_flow(Unit& unit, std::uint32_t times) {
   flow_.start(number_of(unit), meter_->now(), times,
               [this, &unit](StreamAccess& streams) { return run(unit, &streams); });
@@ -195,12 +195,12 @@ void Device::advance_flows() {
   publish_next_end();
 }
 
-/// Writes the next end of a running kernel to the meter.
+/// Writes into the meter when the next running kernel ends.
 void Device::publish_next_end() {
   const std::uint64_t now = meter_->now();
   std::uint64_t next = now + far_future_fs;
   for (const Unit& unit : units_) {
-    // Differences, because times wrap.
+    // The signed difference is compared, because times wrap.
     if (unit.running && !unit.waits && !unit.runs_on &&
         static_cast<std::int64_t>(unit.end - next) < 0) {
       next = unit.end;
@@ -209,8 +209,8 @@ void Device::publish_next_end() {
   meter_->next_end(next);
 }
 
-/// Warns of a deadlock: nothing of the program can go on, and nothing else runs on the card. An
-/// event from outside may still end it, so the program is ended only after `before_end`.
+/// Warns of a deadlock: nothing of the program and nothing on the card can go on. An event from
+/// outside may still end it, so the program is ended only after `before_end`.
 void Device::find_deadlock() {
   const bool others = std::ranges::any_of(
       units_, [](const Unit& unit) { return unit.running && !unit.waits && !unit.runs_on; });
@@ -222,7 +222,7 @@ void Device::find_deadlock() {
   }
   const Duration now = real_time();
   const auto since = std::min<Duration>(now - std::exchange(looked_, now), most_between_looks);
-  // XRT waits in slices, so now and then the program seems to run for a moment.
+  // XRT waits in slices, between which the program seems to run for a moment.
   stuck_for_ = stuck ? stuck_for_ + since : std::max(stuck_for_ - since, Duration::zero());
   if (!stuck || stuck_for_ < before_warning) {
     return;
@@ -252,7 +252,8 @@ void Device::start(Unit& unit) {
     return;
   }
   if (unit.flows) {
-    for (Unit& other : units_) {  // not earlier, because the card did not know the program's time
+    // Only now, because before the card did not know the program's time.
+    for (Unit& other : units_) {
       if (other.flows && !other.place.controlled) {
         start_flow(other, Dataflow::forever);
       }
@@ -276,7 +277,7 @@ void Device::start(Unit& unit) {
   record_kernel(unit, meter_->now(), lasts, outcome);
 }
 
-/// Ends a unit that restarts itself after its present run.
+/// Ends a unit that restarts itself, after its current run.
 void Device::stop(Unit& unit) {
   unit.runs_on = false;
   if (unit.flows) {
@@ -295,7 +296,7 @@ std::uint32_t Device::status(Unit& unit) {
   if (!unit.running) {
     return ap_idle;
   }
-  // A run that does not end by itself ends with the program, or with its bitstream.
+  // A run that would not end by itself ends with the program or its bitstream.
   const bool ended = (unit.waits || unit.runs_on) && meter_->ending() != Ending::none;
   if (!ended && unit.waits && !unit.runs_on) {
     publish_next_end();

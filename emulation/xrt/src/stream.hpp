@@ -1,4 +1,4 @@
-// A stream between kernels: a ring buffer of words with their times.
+// A stream between kernels: a ring buffer of words, with the times at which they were moved.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace isthmus::card::process {
 
-/// The words of a stream, in a ring buffer.
+/// The words of a stream between two kernels.
 class Dataflow::Stream {
  public:
   explicit Stream(const StreamPlace& place) : place_(&place) {}
@@ -21,13 +21,13 @@ class Dataflow::Stream {
   [[nodiscard]] bool is_ready(bool for_reader) const {
     return for_reader ? count_ > 0 : count_ < place_->depth;
   }
-  /// Returns the name of an end: "fetch_1.out", or "store_1.in".
+  /// Returns the name of an end: "fetch_1.out" of the writer, "store_1.in" of the reader.
   [[nodiscard]] std::string end(bool of_reader) const {
     const std::size_t colon = place_->name.find(':');
     return of_reader ? place_->name.substr(colon + 1) : place_->name.substr(0, colon);
   }
-  /// Returns the time at which the next word was written, or the next place became free. Empty for
-  /// a place that was never used.
+  /// Returns when the next word was written, or for the writer when the next place became free.
+  /// Empty for a place that was never used.
   [[nodiscard]] std::optional<std::uint64_t> since_when(bool for_reader) const {
     if (times_.empty()) {
       return std::nullopt;
@@ -58,7 +58,7 @@ class Dataflow::Stream {
     ++count_;
   }
 
-  /// Copies the next word to `word`; with `takes` also removes it.
+  /// Copies the next word to `word`, and removes it from the stream if `takes`.
   void get(const StreamWord& word, bool takes, std::uint64_t now) {
     if (word.data.size() != data_bytes_) {
       throw KernelError("stream " + place_->name + ": " + end(false) + " has words of " +
@@ -78,7 +78,7 @@ class Dataflow::Stream {
     }
   }
 
-  /// Times at which the last read word was written and read.
+  /// When the word that was read last was written, and when it was read.
   std::uint64_t last_written_ = 0;
   std::optional<std::uint64_t> last_read_;
 
@@ -94,7 +94,7 @@ class Dataflow::Stream {
   std::size_t head_ = 0;
   std::size_t count_ = 0;
   std::vector<std::byte> bytes_;
-  std::vector<std::uint64_t> times_;  ///< time at which each place was last written or read
+  std::vector<std::uint64_t> times_;  ///< when each place was last written or read
   std::vector<bool> used_;
 };
 

@@ -9,12 +9,12 @@
 namespace isthmus::card::process {
 namespace {
 
-/// Clock of kernels on boards without `kernel.clock_MHz`: `DATA_MHZ` (xclbin/kinds.py).
+/// Kernel clock of boards without `kernel.clock_MHz`, as `DATA_MHZ` (xclbin/kinds.py).
 constexpr double assumed_kernel_hertz = 300e6;
-/// Most results of `kernel` that are kept: a few MB.
+/// Most earlier results of `kernel` that are kept, a few MB.
 constexpr std::size_t most_kept = 10'000;
 
-/// Splits a duration into the board's software, up to `software`, and the rest.
+/// Splits a duration into software of the board's host, at most `software`, and the rest.
 Cost split(Time total, Time software) {
   const Time driver = std::min(total, software);
   return {.simulated = total - driver, .driver = driver};
@@ -155,7 +155,7 @@ Time Timing::kernel(const std::vector<PortWork>& ports, std::int64_t sweeps) {
 }
 
 Cost Timing::launch(Time waited) {
-  // kernel.launch_ns was fitted together with an API's software, which really runs here.
+  // The board's kernel.launch_ns contains an API's software, which really runs here.
   const double fitted = board_.kernel ? board_.kernel->launch_ns : 0;
   const double below_api = board_.driver.launch_ns;
   const Time whole = from_nanoseconds(below_api > 0 ? below_api : fitted);

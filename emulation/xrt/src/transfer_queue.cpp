@@ -5,7 +5,7 @@
 namespace isthmus::card::process {
 namespace {
 
-/// Returns the time from `now` to `then`, 0 if `then` is past; both may have wrapped.
+/// Returns the time from `now` to `then`, 0 if `then` is past, although times wrap.
 Time until(std::uint64_t now, std::uint64_t then) {
   return std::max<Time>(static_cast<Time>(then - now), 0);
 }
@@ -45,7 +45,7 @@ Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t byt
 
   const Time begin = std::max(submit, until(now, *channel)) + latency;
   const Time served = std::max(begin, until(now, way.link));
-  // A share of the link while the other direction is served, then the whole link.
+  // Until the other direction's transfer ends, this one gets a share of the link, then all of it.
   const Time beside = until(now, other.link) - served;
   Time took = data;
   if (beside > 0 && data > 0) {
@@ -54,7 +54,7 @@ Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t byt
     took = meanwhile < data ? beside + data - meanwhile
                             : static_cast<Time>(static_cast<double>(data) / share);
   }
-  // A single channel may leave a part of the link to other channels.
+  // One channel may leave a part of the link to other channels.
   const double used = timing_->share_of_channel(direction, bytes);
   const Time link_end = served + static_cast<Time>(used * static_cast<double>(took));
   const Time end = std::max(begin + took, link_end);

@@ -1,1 +1,1 @@
-"""Analysis of measured samples: summaries, fits and answers. Reads and writes no files."""
+"""Analyses measured samples: summaries, fits and answers. Its modules read and write no files."""

@@ -47,23 +47,23 @@ class Way(NamedTuple):
     """Transfers in flight: submitted together, and waited for together."""
 
     def chunk(self, size: int) -> int:
-        """Bytes of each transfer."""
+        """Returns the bytes of each transfer if ``depth`` transfers share ``size`` bytes."""
         return -(-size // self.depth)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Positive figures with intervals, of rising sizes in bytes: times, or ratios of times."""
+    """Positive figures with intervals, at rising sizes in bytes. Figures are times or ratios."""
 
     figures: Mapping[int, Interval]
     within: bool = False
-    """Whether one process measured each figure: others may lie outside of its interval."""
+    """Whether one process measured each figure: other processes may lie outside of its interval."""
     ratios: bool = False
     """Whether figures are ratios, which bend up and down over sizes; times bend one way only."""
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Measured sizes, rising."""
+        """Measured sizes in bytes, from small to large."""
         return sorted(self.figures)
 
     def at(self, size: int) -> Interval | None:
@@ -87,7 +87,7 @@ class Curve:
         return line.plus(Interval(0.0, -miss, miss)).exponential()
 
     def around(self, size: int) -> tuple[int, int] | None:
-        """Measured sizes around a size; None for a measured size, or beyond all of them."""
+        """Returns the two measured sizes next to a size; None if it is measured or beyond all."""
         above = self._above(size)
         if self._is_measured(above, size) or above in {0, len(self.sizes)}:
             return None
@@ -100,19 +100,19 @@ class Curve:
         return above < len(self.sizes) and self.sizes[above] <= size * (1 + _NEAR)
 
     def _line(self, low: int, high: int, size: int) -> Interval:
-        """Logarithm at a size, on the line through two measured ones."""
+        """Returns the figure's logarithm at a size, on the line through two measured sizes."""
         left, right = self.sizes[low], self.sizes[high]
         share = math.log(size / left) / math.log(right / left)
         logs = [self.figures[end].logarithm() for end in (left, right)]
         return combined((1 - share, share), logs)
 
     def _misses(self, low: int, high: int) -> float:
-        """Error of the line between two neighbouring sizes, as a logarithm; NaN where unknown.
+        """Returns the error of the line between two neighbouring sizes, as a logarithm, or NaN.
 
         A residual is the error of predicting a size from its two neighbours. For times, the error
-        is the larger residual of the two sizes. For ratios it is at least a bound by Student's t
-        from half of all residuals: the gap is half as wide, so that a bend moves the line half as
-        much.
+        is the larger residual of the two sizes. For ratios, Student's t of half of all residuals
+        gives a lower bound of the error. Half of a residual counts, because the gap between
+        neighbours is half as wide, so that a bend moves the line half as much.
         """
         every = {i: r for i in range(len(self.sizes)) if (r := self._residual(i)) is not None}
         if not every:
@@ -125,14 +125,14 @@ class Curve:
         return max(near, student(len(every), (1 + confidence) / 2) * scale / 2)
 
     def _residual(self, at: int) -> float | None:
-        """Logarithm of a figure less that on the line around it; None for the first and last."""
+        """Logarithm of a figure less that on the line through its neighbours; None at the ends."""
         if not 0 < at < len(self.sizes) - 1:
             return None
         size = self.sizes[at]
         return math.log(self.figures[size].value) - self._line(at - 1, at + 1, size).value
 
     def over(self, other: Curve, confidence: float) -> Curve:
-        """Ratios of this curve to another, at the sizes that both have."""
+        """Returns ratios of this curve's figures to the other's, at the sizes that both have."""
         both = self.figures.keys() & other.figures.keys()
         logs = {s: self.figures[s].over(other.figures[s]).logarithm() for s in both}
         ratios = {size: log.widened(confidence).exponential() for size, log in logs.items()}
@@ -140,7 +140,7 @@ class Curve:
 
 
 class Option(NamedTuple):
-    """A way with its time in seconds."""
+    """A way to move data, with its time in seconds."""
 
     way: Way
     time: Interval
@@ -155,9 +155,9 @@ class Advice:
     time: the simplest way that certainly keeps it, or else the fastest."""
     fastest: Option
     slower: Interval
-    """Time of ``best`` over that of ``fastest``: its upper end bounds what could be gained."""
+    """Time of ``best`` over that of the fastest way: its upper end bounds what could be gained."""
     alike: Sequence[Option]
-    """Ways that are not certainly slower than ``fastest``, simplest first."""
+    """Ways that are not certainly slower than the fastest way, the simplest first."""
     naive: Option | None
     """Plain memory in one whole transfer, on the same device; None where not measured."""
     gain: Interval | None
@@ -165,10 +165,10 @@ class Advice:
     met: Literal["yes", "no", "unknown", ""]
     """Whether ``best`` keeps the wanted time; empty where none is wanted."""
     crossovers: Sequence[tuple[int, Option]]
-    """Smallest measured size from which each way is advised on."""
+    """Each advised way with the smallest measured size from which it is advised."""
     clock: str
     counted: bool
-    """Whether the first use of memory is in all times."""
+    """Whether all times include the first use of memory."""
     elsewhere: Sequence[Way]
     """Ways that were measured at other sizes only, so that they are not compared."""
     unknown: Sequence[str]
@@ -178,9 +178,9 @@ class Advice:
     within: bool
     """Whether one process measured each time: others may lie outside of its interval."""
     copied: Sequence[str] = ()
-    """Kinds of memory left out because the API copies from them first, which is not simulated."""
+    """Kinds of memory left out: the API first copies from them, and no such copy is simulated."""
     with_copies: bool = False
-    """Whether the host's copies were added to the simulated times of such memory."""
+    """Whether the host's copies were added to the simulated times of memory that needs a copy."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Ways:
 
     curves: Mapping[Way, Curve]
     naive: Mapping[str, str]
-    """Kind of memory that a program has by default, by device."""
+    """Kind of memory that a program has by default, by address of the device."""
     clock: str
     confidence: float
     within: bool
@@ -214,7 +214,7 @@ class Ways:
         copied: Mapping[str, Collection[str]] = MappingProxyType({}),
         host_copy: Callable[[int], Interval] | None = None,
     ) -> Ways:
-        """Ways from rows of studies ``transfer`` and ``allocation`` (``analysis.summary``).
+        """Makes the ways from rows of studies ``transfer`` and ``allocation``, as summarised.
 
         ``kinds``: each device's kinds of memory, a program's default first, the least simple last.
         ``once``: bytes of memory that is used once, so that its first use counts; 0 for memory that
@@ -263,7 +263,7 @@ class Ways:
         copied: Mapping[str, Collection[str]],
         host_copy: Callable[[int], Interval] | None,
     ) -> Ways:
-        """Adds to simulated times the copy that an API makes from a program's memory."""
+        """Adds the copy that an API makes from a program's memory to simulated times."""
         if self.clock != "simulated":
             return self
         kept: dict[Way, Curve] = {}
@@ -311,15 +311,15 @@ class Ways:
         return replace(self, curves=kept, counted=counted, unknown=list(left_out))
 
     def at(self, size: int) -> list[Option]:
-        """Ways that were measured at or around a size, with their times."""
+        """Returns each way that was measured at or on both sides of a size, with its time."""
         times = ((way, curve.at(size)) for way, curve in self.curves.items())
         return [Option(way, time) for way, time in times if time is not None]
 
     def ratio(self, option: Option, other: Option, size: int, among: int = 1) -> Interval:
         """Time of one way over that of another, as one of ``among`` ratios judged together.
 
-        Interpolated as a ratio where both have the same sizes: what bends both curves, such as the
-        size of a cache, then makes no error.
+        Where both ways have the same sizes, the ratio is interpolated, not each time. A bend in
+        both curves, such as at the size of a cache, then causes no error.
         """
         if option.way == other.way:
             return exact(1.0, self.confidence)
@@ -329,7 +329,7 @@ class Ways:
         return both or option.time.over(other.time).logarithm().widened(confidence).exponential()
 
     def alike(self, options: Sequence[Option], size: int) -> tuple[Option, list[Option]]:
-        """The fastest option, and all options that are not certainly slower, itself included."""
+        """Returns the fastest option, then all options that are not certainly slower, with it."""
         fastest = min(options, key=lambda option: option.time.value)
         among = len(options) - 1
 
@@ -348,7 +348,7 @@ class Ways:
         return [o for o in options if self.ratio(o, fastest, size).value <= AS_FAST_WAY]
 
     def advise(self, size: int, wanted_s: float | None = None) -> Advice:
-        """The way to move ``size`` bytes, at most in ``wanted_s`` if that is given.
+        """Advises the way to move ``size`` bytes, in at most ``wanted_s`` seconds if that is given.
 
         Raises UsageError for a size beyond those measured.
         """
@@ -386,9 +386,9 @@ class Ways:
         )
 
     def crossovers(self) -> Iterator[tuple[int, Option]]:
-        """Measured sizes at which the advised way changes, each with the new way and its time.
+        """Yields measured sizes at which the advised way changes, with the new way and its time.
 
-        A way stays while it is as fast as the best. No wanted time is considered.
+        The previous way stays while it is as fast as the best. No wanted time is considered.
         """
         before = None
         for size in next(iter(self.curves.values())).sizes:
@@ -425,8 +425,8 @@ def maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
 def first_use(rows: Frame, confidence: float) -> dict[tuple[str, str], Curve]:
     """Seconds until a new buffer holds data, by its bytes; for each device and kind of memory.
 
-    Taken from the first offload in each process of study ``allocation``. Only offloads count whose
-    runtime copies from the memory, as a transfer does.
+    The time is that of the first offload in each process of study ``allocation``. An offload counts
+    only if its runtime copies from the memory, as a transfer does.
     """
     rows = rows[(rows["study"] == "allocation") & rows["operation"].isin(FIRST_USE)]
     rows = rows[rows["verified"] != "false"]

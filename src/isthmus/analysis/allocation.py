@@ -1,4 +1,4 @@
-"""Questions of the study ``allocation``: an offload's phases, the CPU, and kinds of host memory."""
+"""Answers the questions of study ``allocation``: phases, the CPU, and kinds of host memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOVES = {
     "migrate": ("migrate_to_device", "migrate_to_device_wait"),
     "read_back": ("read_back",),
 }
-"""Steps in which a runtime may copy data, with the phases of each."""
+"""Steps of an offload in which a runtime may copy data, with the phases of each step."""
 _VECTORS = {"map": 3, "migrate": 2, "read_back": 1}
 
 
@@ -47,7 +47,7 @@ _VECTORS = {"map": 3, "migrate": 2, "read_back": 1}
     "device elements operation memory reference [delta_s] repetitions",
 )  # fmt: skip
 def deltas(context: AnalysisContext) -> Rows:
-    """Difference between any two kinds of memory in each phase."""
+    """Yields the difference in time between any two kinds of memory, for each phase."""
     each = {**{name: (name,) for name in ACCELERATOR}, "algorithm": ALGORITHM, "total": ("total",)}
     for group in groups(offloads(context.run)):
         confidence = context.simultaneous(len(group) - 1)
@@ -89,8 +89,8 @@ def _verdict(fresh: float, rate: float, moved: int, beyond: Interval) -> str:
     """Says in words whether the runtime copied the data of a step.
 
     Page faults for whole vectors mean a first touch: of a copy's destination, or of pages that are
-    locked or mapped. Significantly more time than with the best kind of memory means a further pass
-    over the data, if that time suffices for a copy.
+    locked or mapped. A significant time beyond that of the best kind of memory means a further pass
+    over the data, if the additional time suffices for a copy.
     """
     if fresh >= FRESH_VECTORS:
         vectors = f"{round(fresh)} fresh vector{'s' if round(fresh) > 1 else ''}"
@@ -107,11 +107,11 @@ def _verdict(fresh: float, rate: float, moved: int, beyond: Interval) -> str:
     "device elements memory use [delta_s] repetitions [ratio]",
 )  # fmt: skip
 def offsets(context: AnalysisContext) -> Rows:
-    """Additional time of vectors that do not begin at the start of a page."""
+    """Yields the additional time of vectors that do not begin at the start of a page."""
     for aligned, *others in groups(real_hosts(context.run)):
         if aligned.memory != "aligned":
             continue
-        comparisons = 2 * len(others)  # first and repeated offloads
+        comparisons = 2 * len(others)  # first and repeated offloads are compared
         for case in others:
             within = case.memory.startswith("offset") or case.relative_offset
             if not within or case.handover != aligned.handover:
@@ -134,7 +134,7 @@ def offsets(context: AnalysisContext) -> Rows:
     "device elements memory reference [delta_s] repetitions",
 )  # fmt: skip
 def advice(context: AnalysisContext) -> Rows:
-    """Fastest kind of memory of each runtime, compared with ordinary memory."""
+    """Yields the fastest kind of memory of each runtime, compared with ordinary memory."""
     for group in largest(real_hosts(context.run), least=2):
         best = min(group, key=lambda case: _once(case).value)
         plain = next((case for case in group if case.memory == "pageable"), group[0])
@@ -165,7 +165,7 @@ _COLUMNS = {
     "device elements memory clock use", *(f"{name}_s" for name in _COLUMNS),
 )  # fmt: skip
 def phases(context: AnalysisContext) -> Rows:
-    """Median of each phase, for the first offload in a process and for repeated offloads."""
+    """Yields medians of each phase, for the first offload in a process and for repeated ones."""
     for case in (case for group in groups(cases(context.run)) for case in group):
         for use, warm in (("first", False), ("again", True)):
             medians = [case.sum(*names, warm=warm).value for names in _COLUMNS.values()]
@@ -178,7 +178,7 @@ def phases(context: AnalysisContext) -> Rows:
     "device elements memory reference [total_delta_s] [algorithm_delta_s] repetitions",
 )  # fmt: skip
 def host(context: AnalysisContext) -> Rows:
-    """Offload on the device compared with the same addition on the host, in the same processes."""
+    """Compares the device's offload with the addition on the host, in the same processes."""
     for group in groups(_worth(context)):
         confidence = context.simultaneous(2 * len(group))
         for case in group:
@@ -191,7 +191,7 @@ def host(context: AnalysisContext) -> Rows:
 
 
 def _ahead(case: Case, software: str, confidence: float) -> Interval:
-    """Host time less offload time, in seconds, of the algorithm alone."""
+    """Seconds of the addition on the host less those of the offload, without start and operands."""
     return case.sum(software).less(case.sum(*ALGORITHM), confidence)
 
 
@@ -200,7 +200,7 @@ def _ahead(case: Case, software: str, confidence: float) -> Interval:
     "device memory slower_to faster_from device_slope_s host_slope_s",
 )  # fmt: skip
 def break_even(context: AnalysisContext) -> Rows:
-    """Smallest measured size from which on the device is faster."""
+    """Yields the smallest measured size from which on the device is faster than the host."""
     by_kind: dict[tuple[str, str], list[Case]] = {}
     for case in filter(lambda case: case.add, _worth(context)):
         by_kind.setdefault((case.device, case.name), []).append(case)
@@ -222,7 +222,7 @@ def break_even(context: AnalysisContext) -> Rows:
 
 
 def _worth(context: AnalysisContext) -> list[Case]:
-    """Verified offloads whose time includes the host's software."""
+    """Returns the verified offloads whose time includes the host's software."""
     return [case for case in real_hosts(context.run) if case.verified]
 
 
@@ -239,7 +239,7 @@ QUESTIONS = (
 
 
 _LARGE_S = 1e-6
-"""Seconds: a significant difference above this gets a finding."""
+"""Seconds: a significant time difference above this gets a finding."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
@@ -260,7 +260,7 @@ def _order(seconds: Seconds) -> float:
 
 
 def _again(case: Case) -> Seconds:
-    """Time of a repeated offload, whose buffers exist; a model's first offload takes as long."""
+    """Returns the time of a repeated offload; a model has one time for first and repeated."""
     return case.sum(*ALGORITHM, warm=True) or case.sum(*ALGORITHM)
 
 
@@ -294,7 +294,7 @@ def _finding(
 
 
 def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    """The first and a repeated offload compared with the CPU."""
+    """Yields findings on the first and a repeated offload, each compared with the CPU."""
     able = [case for case in group if case.add]
     if not able:
         return
@@ -302,7 +302,7 @@ def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Fi
         ("first", "first offload", lambda case: case.sum("total"), ("populate",)),
         ("again", "repeated offload", _again, ()),
     ):
-        # A kind of memory with few processes may look fastest by chance.
+        # A kind of memory that few processes measured may look fastest by chance.
         least = min(QUICK_PROCESSES, max(len(offload_of(case).of) for case in able))
         seen = [case for case in able if len(offload_of(case).of) >= least]
         best = min(seen, key=lambda case: _order(offload_of(case)))
@@ -325,7 +325,7 @@ def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Fi
 
 
 def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    """The best kind of memory for one use and for many uses, compared with ordinary memory."""
+    """Yields the best kinds of memory for one use and for many, compared with ordinary memory."""
     plain = next((case for case in group if case.memory == "pageable"), group[0])
     others = [case for case in group if case is not plain and not case.relative_offset]
     if not others:
@@ -364,7 +364,7 @@ def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding
 
 
 def _offsets(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    """Additional time of vectors that begin within a page, where it is significant."""
+    """Yields significant additional times of vectors that begin within a page."""
     aligned = next((case for case in group if case.memory == "aligned"), None)
     if aligned is None:
         return
@@ -388,7 +388,7 @@ def _offsets(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Findin
 
 
 def _phases(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    """Phases of the first offload in the reference kind of memory."""
+    """Yields the phases of the first offload in the reference kind of memory."""
     case = group[0]
     total = case.sum("total")
     parts = {

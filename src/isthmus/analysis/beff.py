@@ -1,4 +1,4 @@
-"""The study ``beff``, effective bandwidth between devices: rows of its summary, and questions."""
+"""Answers the questions of study ``beff``, the effective bandwidth (b_eff) between devices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from isthmus.statistics import Interval, combined, exact, fits, over_processes
 
 STUDY = "beff"
 SAME = ["device", "api", "memory", "clock", "channel", "ranks", "topology", "depth", "sizes"]
-"""Columns that are equal for all sizes of one b_eff."""
+"""Columns that are equal for all sizes of one effective bandwidth."""
 
 
 def complete(frame: Frame, owners: Sequence[Point], precision: float) -> Frame:
@@ -59,7 +59,7 @@ def complete(frame: Frame, owners: Sequence[Point], precision: float) -> Frame:
 
 
 def whole_sets(rows: Frame) -> Iterator[Frame]:
-    """Groups of trusted exchanges that have all sizes of a named set (``SIZES``)."""
+    """Yields the trusted exchanges that together have all sizes of a named set (``SIZES``)."""
     usable = trusted(rows) & rows["bandwidth_Bps"].gt(0)
     for key, group in rows[usable & (rows["operation"] == "exchange")].groupby(
         SAME, sort=False, dropna=False
@@ -72,8 +72,8 @@ def whole_sets(rows: Frame) -> Iterator[Frame]:
 def best_mean(points: Sequence[Point], clock: ClockName) -> Interval:
     """b_eff: mean over the points of the fastest repetition's bytes a second, over processes.
 
-    The first processes of all points give one mean, the second processes the next: points may come
-    from different processes. With one process the interval is unknown; simulated time is exact.
+    The first processes of all points give one mean, the second processes the next: processes may
+    differ from point to point. With one process the interval is unknown; simulated time is exact.
     """
     by_point = [[_best(p, rerun, clock) for rerun in measured_on(p, clock)] for p in points]
     means = [float(np.mean(best)) for best in zip(*by_point)]  # noqa: B905 - as many as all have
@@ -90,7 +90,7 @@ def _best(point: Point, rerun: Rerun, clock: ClockName) -> float:
 def _b_eff(
     group: Frame, columns: Sequence[str], points: Sequence[Point], precision: float
 ) -> dict[str, object]:
-    """One row: the mean over sizes of the best bandwidth. It has no time."""
+    """Makes the row ``b_eff``: mean over sizes of the best bandwidth. Its time is empty."""
     first = group.iloc[0]
     mean = best_mean(points, first["clock"])
     shared = {name: first[name] for name in columns if group[name].nunique(dropna=False) == 1}
@@ -122,7 +122,7 @@ def _named(row: Any) -> tuple[Any, ...]:
 
 
 def _board(context: AnalysisContext, row: Any) -> Board | None:
-    """The board with a row's depth; None if it has no serial channels or is not emulated."""
+    """Returns the emulated board, at the row's depth; None without serial channels or emulation."""
     board = context.boards.get(row.device)
     if board is None or not board.has("serial"):
         return None
@@ -131,7 +131,7 @@ def _board(context: AnalysisContext, row: Any) -> Board | None:
 
 
 def _published(context: AnalysisContext, board: Board | None, row: Any) -> dict[int, float]:
-    """Published bytes a second by message size; empty if none has the same settings."""
+    """Published bytes a second by message size; empty if no publication has the row's settings."""
     if row.looplength != serial.LOOPLENGTH:
         return {}
     return reproduction.rates(context.study, board, "exchange", ranks=row.ranks)
@@ -151,7 +151,7 @@ def _of(context: AnalysisContext, operation: str) -> Frame:
     "| model_residual published_Bps published_residual",
 )  # fmt: skip
 def b_eff(context: AnalysisContext) -> Rows:
-    """b_eff of each complete set of sizes: mean over sizes of the best bandwidth of a process.
+    """Yields b_eff of each complete set of sizes: mean over sizes of the best process's bandwidth.
 
     The mean of the median bandwidths follows, with its own interval.
     """
@@ -173,7 +173,7 @@ def b_eff(context: AnalysisContext) -> Rows:
     "| limit_share model_residual fit_residual published_Bps published_residual",
 )  # fmt: skip
 def by_size(context: AnalysisContext) -> Rows:
-    """Each size compared with the links' limit, the model, a fit, and published rates."""
+    """Compares each size with the links' limit, the model, a fit, and published rates."""
     for _, unsorted in groups(_of(context, "exchange"), SAME):
         group = unsorted.sort_values("bytes")
         fitted = _law(group["bytes"], group["median_s"])
@@ -198,7 +198,7 @@ def by_size(context: AnalysisContext) -> Rows:
     "| published_latency_s published_wire_Bps worst_residual worst_bytes",
 )  # fmt: skip
 def constants(context: AnalysisContext) -> Rows:
-    """Start-up time and rate of a step, fitted to this run, and those published.
+    """Yields the start-up time and rate of a step, fitted to this run, beside published values.
 
     A step is two messages, one after the other: t / 2 = latency + bytes / rate. On a card with
     serial channels the bytes are rounded up to whole flits.
@@ -220,7 +220,7 @@ def constants(context: AnalysisContext) -> Rows:
 
 @question("slowest", "Which link is the slowest?", *_NAMED, "rank [rank_Bps] median_ratio")
 def slowest(context: AnalysisContext) -> Rows:
-    """Mean rate of each rank, and its ratio to the median over the ranks."""
+    """Yields the mean rate of each rank, with its ratio to the median over the ranks."""
     for _, group in groups(_of(context, "exchange_rank"), SAME):
         ranks = {int(str(r)): _mean_rate(some) for r, some in group.groupby("rank")}
         typical = float(np.median([rate.value for rate in ranks.values()]))
@@ -229,7 +229,7 @@ def slowest(context: AnalysisContext) -> Rows:
 
 
 def _mean_rate(rows: Frame) -> Interval:
-    """Mean over sizes, bytes a second."""
+    """Mean rate over sizes, in bytes a second."""
     rates = [rate_of(row) for row in each(rows)]
     return combined([1 / len(rates)] * len(rates), rates)
 
@@ -239,7 +239,7 @@ def _mean_rate(rows: Frame) -> Interval:
     "device channel sizes ranks b_eff_Bps kept_share | model_share",
 )  # fmt: skip
 def scaling(context: AnalysisContext) -> Rows:
-    """b_eff by number of ranks: share of linear scaling, measured and modelled."""
+    """Yields b_eff by number of ranks, as a share of linear scaling, measured and modelled."""
     whole = _of(context, "b_eff")
     for _, group in groups(whole[whole["ranks"] != ""], [n for n in SAME if n != "ranks"]):
         fewest, *more = each(group.sort_values("ranks"))
@@ -260,7 +260,7 @@ def scaling(context: AnalysisContext) -> Rows:
     "device axes channel reference bytes [time_ratio] within",
 )  # fmt: skip
 def channels(context: AnalysisContext) -> Rows:
-    """Ratio of the times of a step over two channels of the same devices, for each size."""
+    """Yields the ratio of step times over two channels of the same devices, for each size."""
     exchanges = [
         point
         for point in context.run.points
@@ -293,7 +293,7 @@ _SAME_MESSAGES = ("device", "channel", "ranks", "depth", "memory", "clock")
 def messages(context: AnalysisContext) -> Rows:
     """Latency (half a round trip of ``pingpong``), and rate of each pair of ranks in ``window``.
 
-    Ranks 0 and 1 are a pair, 2 and 3, ...; a single last one is paired with itself. Only imported
+    Ranks 0 and 1 are a pair, then 2 and 3; a single last rank is paired with itself. Only imported
     runs have ``window_both``: a window in each direction at once.
     """
     none = Interval(np.nan, np.nan, np.nan)
@@ -311,4 +311,4 @@ def messages(context: AnalysisContext) -> Rows:
 QUESTIONS = (
     b_eff, by_size, channels, slowest, constants, scaling, messages, reproduction.held_out,
 )  # fmt: skip
-"""The study's questions, in the order shown."""
+"""Questions of study ``beff``, in the order shown."""

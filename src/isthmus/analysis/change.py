@@ -1,4 +1,4 @@
-"""How each time of a second side compares with the first side's, judged together."""
+"""Judges together how each time of a second side compares with the first side's."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ from isthmus.student import student
 from isthmus.thresholds import LARGE
 
 SHARED_LINK = 0.1
-"""By how much two runs may differ as a whole on a device of a virtual machine: others use its link.
+"""Share by which two runs on a virtual machine's device may differ: other machines use its link.
 
-Of 45 pairs of equal runs on an H100, minutes apart, five differed by 4 to 8 %: more than any
-interval within a run can know.
+Of 45 pairs of equal runs on an H100, minutes apart, five differed by 4 to 8 %. No interval
+computed within one run shows such a difference.
 """
 LINK_STATE = 0.045
-"""The same of runs whose hosts have references, which show the rest.
+"""Share by which two runs may differ where the references of the hosts' speed show the rest.
 
-Of 45 pairs of equal runs of 44 s on an H100, 11 differ by 3.4 to 4.2 % in pinned writes. No
-process within some of these runs shows it, so it is the least limit by a time's own spread."""
+Of 45 pairs of equal runs of 44 s on an H100, 11 differ by 3.4 to 4.2 % in pinned writes. In some
+of these runs no process shows the difference, so the limit by a time's own spread is never less.
+"""
 MOST_OWN = 1.0
-"""Largest limit that a time's own spread gives: a time that may have doubled never passes."""
+"""Largest limit, as a share, by own spread: a time that may more than double never passes."""
 _STATE_SIGMAS = 1.96
-"""Half-widths of what runs differ by as a whole are of 95 %, in standard deviations."""
+"""Standard deviations in a half-width that covers a run's common difference in 95 % of cases."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,46 +50,46 @@ class Change(Quantity):
     """How a time of the second side compares with the first side's."""
 
     sizes: str
-    """Sizes in words; of a single one, as the command line has it."""
+    """Sizes in words; a single size in the form of the command line."""
     before_s: float
-    """Geometric mean over the sizes, as the next one."""
+    """Geometric mean over the sizes, in seconds; ``after_s`` likewise."""
     after_s: float
     moved_bytes: float
-    """Of one repetition, likewise; NaN where no data move."""
+    """Bytes of one repetition, geometric mean over the sizes; NaN where no data move."""
     ratio: Interval
-    """Time after over time before: ``statistics.shift`` of the logarithms."""
+    """``after_s`` over ``before_s``, from ``statistics.shift`` of the logarithms."""
     samples: tuple[int, int]
-    """Processes, or runs, of the two sides."""
+    """Number of processes, or of runs, on each side."""
     per_run: bool
-    """Whether runs are the sample; else processes are."""
+    """Whether each run is one value of the sample; else each process is one."""
     allowed: bool
-    """Whether ``SHARED_LINK`` is in the interval, for runs that may differ as a whole."""
+    """Whether the interval of ``ratio`` includes ``SHARED_LINK``, as runs may differ as a whole."""
     limit: float
     """Smallest difference that counts, as a share; infinite where the spread is unknown."""
     most: float
-    """Upper bound of the ratio by itself, at one-sided confidence; NaN where none is known."""
+    """One-sided upper bound of the ratio at the run's confidence; NaN where none is known."""
     verdict: Judgement
-    """Of ``ratio``, which is without what the hosts' change may explain."""
+    """Judgement of ``ratio``, from which the part that the hosts' change may explain is taken."""
     sizes_class: str
     """Class of the sizes in words: ``quantities.size_class``."""
     raw: Interval
-    """As ``ratio``, as measured."""
+    """Ratio as measured: the part that the hosts' change may explain is still in it."""
     raw_verdict: Judgement
 
     @property
     def of_host(self) -> bool:
-        """Whether it changed as measured, and the hosts' change may explain that."""
+        """Whether the time changed as measured, and the hosts' change may explain that."""
         changed = self.raw_verdict in {"slower", "faster"}
         return changed and self.verdict != self.raw_verdict
 
     @property
     def size_of_change(self) -> float:
-        """Logarithm of the ratio, either way."""
+        """Absolute value of the ratio's logarithm; infinite for a ratio of 0 or infinity."""
         return abs(math.log(self.ratio.value)) if 0 < self.ratio.value < math.inf else math.inf
 
     @property
     def standing(self) -> Standing:
-        """What a gate says of the series: the upper bound of its ratio decides if it is within.
+        """A gate's verdict on the series: the ratio's upper bound decides if it is within limits.
 
         All times are within their limits where each is, so each bound has the whole confidence
         (Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24
@@ -101,23 +102,23 @@ class Change(Quantity):
 
 
 class Judging(NamedTuple):
-    """How parts are judged."""
+    """Settings by which parts of the compared rows are judged."""
 
     confidence: float
-    """Of all intervals together."""
+    """Confidence with which all intervals hold together."""
     least: float
-    """Smallest difference that counts, as a share."""
+    """Smallest difference in time that counts, as a share."""
     own: bool
-    """Whether each part is judged by its own spread, and by ``least`` where that is smaller."""
+    """Whether a part's own spread sets its limit; ``least`` applies where the spread is smaller."""
     shared: frozenset[str]
     """Devices, by name, behind a link that other machines may use."""
     sides: Sequence[Sequence[Run]]
     hosts: Hosts | None
-    """What their change may explain is taken off times of the host's clock."""
+    """References whose change may explain changes of host times; that part is taken off."""
 
 
 def changes(parts: Sequence[Frame], how: Judging) -> list[Change]:
-    """Changes of parts of the common rows, judged together."""
+    """Judges the changes of parts of the rows that both sides have, all parts together."""
     each = simultaneous(how.confidence, sum(not part["exact"].all() for part in parts))
     of_host = [part for part in parts if part["clock"].iloc[0] == "host"]
     samples = list(map(_sample, parts))
@@ -138,10 +139,10 @@ def changes(parts: Sequence[Frame], how: Judging) -> list[Change]:
 
 
 class _Sample(NamedTuple):
-    """Logarithms of both sides of a part."""
+    """Logarithms of a part's times on both sides."""
 
     kind: Hashable
-    """What a part is alike in scatter: see ``host_state``."""
+    """Parts of equal kind are taken to scatter alike: see ``host_state``."""
     before: Sequence[float]
     after: Sequence[float]
     per_run: bool
@@ -163,16 +164,16 @@ def _sample(part: Frame) -> _Sample:
 
 
 class _Scatter(NamedTuple):
-    """Variance of a logarithm on each side, and its degrees of freedom."""
+    """Variance of a time's logarithm on each side, and the degrees of freedom of the variances."""
 
     variances: tuple[float, float]
     free: float
 
 
 def _scatters(samples: Sequence[_Sample]) -> list[_Scatter | None]:
-    """Scatter of each part, shrunk towards that of its kind (Smyth, see ``host_state``).
+    """Scatter of each part, shrunk towards the scatter of its kind (Smyth, see ``host_state``).
 
-    None where no part of a kind has two values.
+    A scatter is None where no part of its kind has two values on one side.
     """
     squares: dict[tuple[Hashable, int], tuple[float, int]] = {}
     for one in samples:
@@ -203,7 +204,7 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def _logs(rows: Frame, *, per_run: bool) -> list[float]:
-    """Mean of each process over its rows; with ``per_run``, mean of each run over its processes."""
+    """Mean log time of each process over its rows; with ``per_run``, of each run's processes."""
     processes = rows.groupby(["run", "process"], sort=False).column("log")
     runs: dict[int, list[float]] = {}
     for (run, _), logs in processes.items():
@@ -216,9 +217,9 @@ def _logs(rows: Frame, *, per_run: bool) -> list[float]:
 def _interval(
     sample: _Sample, scatter: _Scatter | None, hidden: float, confidence: float
 ) -> Interval:
-    """Interval of the difference of the logarithms.
+    """Interval of the difference between the sides' mean logarithms.
 
-    ``hidden``: half-width of what two runs may differ by as a whole.
+    ``hidden``: half-width by which two runs may differ as a whole, as a logarithm.
     """
     if sample.exact:
         before, after = (
@@ -237,9 +238,9 @@ def _interval(
 
 
 def _beside_hosts(change: Interval, explained: Explained) -> Interval:
-    """Ratio of the times without the hosts' change, for any part of it that the hosts explain.
+    """Ratio of the times after the hosts' change is taken off, for any value it may explain.
 
-    Where the hosts may explain nothing, the estimate is the ratio as measured.
+    Where the hosts may explain no change at all, the estimate is the ratio as measured.
 
     Args:
         change: Difference of the logarithms, as measured.
@@ -263,7 +264,7 @@ def _reach(
     hidden: float,
     share: float,
 ) -> float:
-    """How far a difference of two means lies from the true one, in ``share`` of cases at most."""
+    """Bound of the error of a difference of two means, which ``share`` of cases keep."""
     errors = (math.sqrt(v / n) for v, n in zip(variances, counts, strict=True))
     return student(scatter.free, share) * math.hypot(*errors, hidden / _STATE_SIGMAS)
 
@@ -271,10 +272,10 @@ def _reach(
 def _own(
     sample: _Sample, scatter: _Scatter | None, hidden: float, each: float, one: float
 ) -> float:
-    """Smallest share by which two unchanged sides differ, if both scatter as the base does.
+    """Smallest share by which two unchanged sides may differ, if both scatter as the base does.
 
-    An unchanged time is within it in all parts at once (``each``), with its upper bound
-    (confidence ``one``). At most ``MOST_OWN``; infinite where it is unknown.
+    With it as the limit, unchanged times show no change (joint confidence ``each``), and their
+    upper bounds stay within (confidence ``one``). At most ``MOST_OWN``; infinite if unknown.
     """
     if sample.exact:
         return 0.0
@@ -286,7 +287,7 @@ def _own(
 
 
 def _beyond_link(ratio: Interval, judged: float, link: float) -> tuple[Interval, Judgement]:
-    """A ratio with its verdict; a change counts beyond what a shared link does by itself."""
+    """Judges a ratio; only a change beyond ``link``, by which a shared link varies, counts."""
     verdict = judge(ratio, judged)
     if link and verdict in {"slower", "faster"}:
         allowance = Interval(0.0, -math.log1p(link), math.log1p(link), ratio.confidence)
@@ -296,7 +297,7 @@ def _beyond_link(ratio: Interval, judged: float, link: float) -> tuple[Interval,
 
 
 def _hidden_by_host(explained: Explained | None, by_host: float, judged: float) -> bool:
-    """Whether a time is within the limit only because the hosts may explain more."""
+    """Whether a time is within the limit only because the hosts may explain a larger change."""
     relevant = math.log1p(judged)
     wide = explained is not None and explained.high - explained.low > 2 * relevant
     return wide and abs(by_host) > relevant
@@ -310,9 +311,9 @@ def _change(
     how: Judging,
     explained: Explained | None,
 ) -> Change:
-    """The change of one part; ``explained``: what the hosts may add to its logarithm.
+    """Judges one part; ``explained`` is what the hosts may add to its log time.
 
-    ``each``: confidence of an interval, so that all intervals together have that of ``how``.
+    ``each``: confidence of one interval, so that all intervals together have ``how.confidence``.
     """
     first = part.iloc[0]
     known = explained is not None and not math.isnan(explained.unseen)
@@ -323,21 +324,21 @@ def _change(
     raw = _interval(sample, scatter, hidden, each)
     by_host = 0.0
     if explained and known and not sample.exact:
-        # The hosts explain a range: the value nearest to the change is taken off.
+        # The hosts explain a range of changes: the value nearest to the change is taken off.
         by_host = min(max(raw.value, explained.low), explained.high)
         hidden = explained.unseen if single else 0.0
     ratio, bound = (
         _interval(sample, scatter, hidden, confidence).exponential().times(math.exp(-by_host))
         for confidence in (each, 2 * how.confidence - 1)
     )
-    # Runs that differ as a whole by the link's state show nothing of it within each run.
+    # Processes of one run share the state of the link, so the spread within a run lacks its change.
     own = max(_own(sample, scatter, hidden, each, how.confidence), link) if how.own else 0.0
     limit = max(how.least, own)
     judged = min(limit, max(how.least, MOST_OWN))
     raw, raw_verdict = _beyond_link(raw.exponential(), judged, link)
     most = bound.high
     if explained and by_host:
-        # Changed is what lies beyond all that the hosts may explain, and by its estimate the limit.
+        # A change lies beyond all that the hosts may explain, and its estimate beyond the limit.
         beside = _beside_hosts(_interval(sample, scatter, hidden, each), explained)
         if judge(beside, judged) in {"slower", "faster"}:
             ratio = beside

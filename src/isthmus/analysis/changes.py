@@ -1,4 +1,4 @@
-"""What changed between two sets of runs: ratios of times, and differences of the machines."""
+"""Compares two sets of runs: ratios of their times, and differences of their machines."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ INTERRUPTED = "interrupted"
 """Why a point has no time: the budget of its run ran out, or the user interrupted the run."""
 _UNMEASURED = (RAN_OUT, INTERRUPTED)
 NO_BASE = "without a base"
-"""Why a point of the second side is not compared: the first side has no time for it."""
+"""Why a point of the second side is not compared: the first side has no time for that point."""
 GATE_COLUMNS = ("most_ratio", "standing")
-"""Columns of ``frame`` that only a gate uses."""
+"""Columns of the table by ``frame`` that only a gate shows."""
 
 
 class Side(NamedTuple):
-    """One of the two that are compared."""
+    """One of the two sets of runs that are compared."""
 
     name: str
     runs: Sequence[Run]
@@ -54,13 +54,13 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Missing(Quantity):
-    """A point that the first side has and the second does not."""
+    """A point that only one side has, or for which no time can be compared."""
 
     bytes: int
     why: str
-    """``wrong data``, ``failed``, ``no time``, ``absent``, or one of the constants above."""
+    """``wrong data``, ``failed``, ``no time``, ``absent``, ``INTERRUPTED`` or ``NO_BASE``."""
     measured: bool = True
-    """Whether one of the two sides has a time for it."""
+    """Whether one of the two sides has a time for the point."""
 
     @property
     def unmeasured(self) -> bool:
@@ -69,7 +69,7 @@ class Missing(Quantity):
 
 
 class Terms(NamedTuple):
-    """Conditions under which a gate passes a comparison."""
+    """Conditions that the user sets for a gate to pass a comparison."""
 
     allowed: frozenset[str] = frozenset()
     """Kinds of ``gate.Doubt`` with which a comparison may still pass."""
@@ -80,39 +80,39 @@ class Terms(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two sides with what changed."""
+    """Two sides with the changes of their times."""
 
     base: Side
     new: Side
     series: list[Change]
-    """One for each series and class of sizes, judged together."""
+    """Change of each series and class of sizes, judged together."""
     points: list[Change]
-    """One for each point, judged together."""
+    """Change of each point, judged together."""
     missing: list[Missing]
     added: list[Missing]
-    """Points that only the new side has."""
+    """Points that only the new side has, so that they are not compared."""
     differences: list[Difference]
     least: float
     """Smallest difference that counts, as a share."""
     devices: Mapping[str, str]
-    """The new side's devices that have another name, with the base's names."""
+    """By name, the new side's devices that the base names otherwise, with the base's names."""
     allowed: bool
-    """Whether intervals of single runs have ``SHARED_LINK`` in them."""
+    """Whether intervals of single runs include ``SHARED_LINK``."""
     host: list[HostChange]
-    """How the hosts' own speed changed; empty where a run has no references of it."""
+    """How the hosts' own speed changed; empty where a run has no references of the speed."""
     as_measured: bool
-    """Whether the hosts' change is left in the changes."""
+    """Whether changes still include the part that the hosts' change may explain."""
     own: bool
-    """Whether each time is judged by its own spread, see ``Change.limit``."""
+    """Whether each time's own spread sets its limit, see ``Change.limit``."""
     unknown: list[Missing]
-    """Points that were asked for and that cannot be compared, for one of three reasons:
+    """Points that were asked for and cannot be compared, for one of three reasons:
 
     - neither side has a time for any point of the quantity;
     - the first side has no point of the quantity;
     - the second side's run ended before it measured the point.
     """
     terms: Terms | None = None
-    """None if the user asked for no gate."""
+    """Terms of the gate; None if the user asked for no gate."""
 
     def of(self, verdict: Judgement) -> list[Change]:
         """Series with this verdict, the largest change first."""
@@ -121,12 +121,12 @@ class Comparison(NamedTuple):
 
     @property
     def explained(self) -> list[Change]:
-        """Series that changed as measured, which the hosts' change may explain."""
+        """Series that changed as measured, but whose change the hosts' change may explain."""
         return [change for change in self.series if change.of_host]
 
     @property
     def link(self) -> list[Change]:
-        """Series that show the link: large copies that no processor makes."""
+        """Series that show the link: large copies in memory that no processor copies from."""
         return [
             change
             for change in self.series
@@ -141,7 +141,7 @@ class Comparison(NamedTuple):
 
     @property
     def coverage(self) -> list[Coverage]:
-        """How much is decided, of each device and kind of quantity, in order of appearance."""
+        """Counts decided series by device and kind of quantity, in order of appearance."""
         return coverage(
             (change, change.sizes_class, change.verdict if self.terms is None else change.standing)
             for change in self.series
@@ -149,7 +149,7 @@ class Comparison(NamedTuple):
 
     @property
     def open(self) -> list[Coverage]:
-        """Kinds of quantities of which nothing is decided."""
+        """Kinds of quantities of which no series is decided."""
         return [quantity for quantity in self.coverage if not quantity.decided]
 
     @property
@@ -170,24 +170,24 @@ class Comparison(NamedTuple):
 
     @property
     def unjudged(self) -> list[Change]:
-        """Series within a limit that is the largest: a time that doubles may pass."""
+        """Series whose own limit is the largest one, so that even a doubled time may pass."""
         return [change for change in self.within if self.own and change.limit >= MOST_OWN]
 
     @property
     def outcome(self) -> Outcome:
-        """Of a gate: something is slower or missing; else whether every quantity is decided."""
+        """A gate's result: fails if a time is slower or missing, else passes if all are decided."""
         if self.of("slower") or self.slower_points or self.missing:
             return "fail"
         return "undecided" if self.undecided or self.unknown else "pass"
 
     @property
     def passes(self) -> bool:
-        """Whether nothing is slower or missing, and every quantity is decided."""
+        """Whether no time is slower or missing, and every quantity is decided."""
         return self.outcome == "pass"
 
 
 def frame(changes: Sequence[Change]) -> Frame:
-    """Changes as a table, with rates in bytes a second beside times."""
+    """Makes a table of changes, with rates in bytes a second beside times."""
     rows = Frame([vars(change) for change in changes], columns=[f.name for f in fields(Change)])
     return rows.assign(
         before_Bps=rows["moved_bytes"] / rows["before_s"],
@@ -218,12 +218,12 @@ def compare(
 ) -> Comparison:
     """Compares the points that both sides have.
 
-    Processes are the sample; where both sides have several runs of a point, runs are. ``least``:
-    the smallest relevant difference as a share, else the runs' precision. ``mixed``: simulated
-    times are compared with measured ones. Where all runs have references of the host's speed, what
-    its change may explain is taken off, unless ``as_measured``. ``own``: the smallest relevant
-    difference of each time is what two sides as the first show by themselves, and ``least`` where
-    that is smaller. ``terms``: those of a gate, which judges a side without times, too. Raises
+    Each process is one value of the sample, or each run where both sides have several runs of a
+    point. ``least``: the smallest relevant difference as a share, else the runs' precision.
+    ``mixed``: simulated times are compared with measured ones. ``as_measured``: changes keep the
+    part that the hosts' change may explain; it is taken off if all runs have references. ``own``:
+    the base's scatter sets the smallest relevant difference of each time, or ``least`` if that is
+    larger. ``terms``: conditions of a gate, which also judges a side without times. Raises
     UsageError where nothing can be compared.
     """
     runs = [*base.runs, *new.runs]
@@ -267,7 +267,7 @@ def compare(
         host=hosts.changes if hosts else [],
         as_measured=as_measured,
         own=own,
-        # Beside other work a run measures fewer points in its time: nothing is known of the others.
+        # Other work slows a run, which then measures fewer points: the lacking ones are unknown.
         unknown=[*_unknown(reasons, both), *(one for one in lacking if one.unmeasured)],
         terms=terms,
     )
@@ -281,9 +281,9 @@ def _missing(key: Sequence[Any], why: str, *, measured: bool = True) -> Missing:
 def _unknown(
     reasons: Sequence[Mapping[tuple[Any, ...], str]], both: Set[tuple[Any, ...]]
 ) -> list[Missing]:
-    """Points of quantities that cannot be compared, and that the second side does not just lack.
+    """Points of quantities that cannot be compared, and that the second side has as well.
 
-    ``reasons``: of each side, why a point has no time; empty where it has one.
+    ``reasons``: for each side, why a point has no time; empty where the point has a time.
     """
     compared = {key[:-1] for key in both}
     before, after = reasons
@@ -291,7 +291,7 @@ def _unknown(
     for key, why in after.items():
         if key[:-1] not in compared and before.get(key) != "":
             found[key] = why or before.get(key, "absent")
-    # Times at the clock's resolution on both sides are no fault of either.
+    # Points whose times are at the clock's resolution on both sides are no fault of either side.
     return [
         _missing(key, why, measured=after[key] == "")
         for key, why in found.items()
@@ -300,7 +300,7 @@ def _unknown(
 
 
 def _behind_shared_links(runs: Sequence[Run], names: Mapping[str, str]) -> frozenset[str]:
-    """Real devices behind a link, of runs in virtual machines; by the names that are compared."""
+    """Compared names of real devices behind a link that a virtual machine's run shares."""
     return frozenset(
         names.get(device.address, device.address)
         for run in runs
@@ -315,7 +315,7 @@ def _keys(rows: Frame) -> list[tuple[Any, ...]]:
 
 
 def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
-    """One row for each point, clock and process: log seconds of its median, or why there is none.
+    """Makes a row for each point, clock and process: its median's log seconds, or why it has none.
 
     Samples of a simulated time that varies are independent: each has a row.
     """
@@ -338,7 +338,7 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
                 c for c in CLOCKS if not (c == "host" and point.device in simulated)
             ]
             if run.origin and not any(measured_on(point, clock) for clock in clocks):
-                clocks = ["device"]  # another program timed by it
+                clocks = ["device"]  # another program measured it by the device's clock
             measured = [clock for clock in clocks if measured_on(point, clock)]
             for clock in measured or clocks[:1]:
                 logs, why = trusted_logs(point, clock)
@@ -360,7 +360,7 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
 
 
 def _named_axes(sides: Sequence[Frame], *, mixed: bool) -> Frame:
-    """Rows of both sides, by ``side``; ``axes`` has the values in which a series' points differ."""
+    """Joins the rows of both sides; ``axes`` has the values in which a series' points differ."""
     both = concat([side.assign(side=i) for i, side in enumerate(sides)])
     if both.empty:
         return Frame(columns=[*IDENTITY, "bytes", "side", "why"])
@@ -376,7 +376,7 @@ def _named_axes(sides: Sequence[Frame], *, mixed: bool) -> Frame:
 
 
 def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
-    """What two sides without a common point differ in, the widest difference first."""
+    """Says what two sides without a common point differ in, the widest difference first."""
     for times, side in zip(sides, (base, new), strict=True):
         if times.empty:
             see = f": see {invocation('show', side.name)}" if len(side.runs) == 1 else ""
@@ -392,9 +392,9 @@ def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
 
 
 def _classes(common: Frame) -> Iterator[Frame]:
-    """Rows of each series and class of sizes, of processes that measured all of its sizes.
+    """Yields each series and class of sizes: the rows of processes that measured all its sizes.
 
-    A size that few processes measured is a class of its own.
+    A size that few processes measured becomes a class by itself.
     """
     for _, rows in groups(common, IDENTITY):
         for low, high in CLASSES:

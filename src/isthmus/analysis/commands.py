@@ -1,4 +1,4 @@
-"""Commands that continue or repeat a run, made from its run file, which may be a stranger's.
+"""Makes commands that continue or repeat a run, from its run file, which may be a stranger's.
 
 A name or value is taken only where this Isthmus knows it: a study, an axis with values that it
 takes, an option of a backend, an address of a backend's device. No permission is taken.
@@ -21,9 +21,9 @@ from isthmus.run_options import RunOption, flag
 from isthmus.studies import Study
 
 MOST_RANKS = 4096
-"""Most ranks that a command starts: more than any run of Isthmus had."""
+"""Most ranks that a command starts: more than any run of Isthmus has had."""
 _LEAST_BUDGET_S = 60
-"""Least budget in seconds of a command that resumes a run: that of a quick run. A choice."""
+"""Least budget in seconds of a command that resumes a run: a quick run's budget. A choice."""
 _OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
 """Switches that do not change what is measured."""
 _LAUNCHER = ("mpirun", "-n")
@@ -32,7 +32,7 @@ _AS_IT_WAS: Mapping[str, str] = MappingProxyType({})
 
 
 def is_address(text: str) -> bool:
-    """Whether this Isthmus knows the backend that an address names."""
+    """Whether this Isthmus knows an address's backend, and the address gives no permission."""
     try:
         parsed = Address.parse(text)
         backend = backends.by_scheme(parsed.scheme)
@@ -51,14 +51,14 @@ def ranks_of(run: Run) -> Sequence[Mapping[str, Any]]:
 
 
 def launched_by(ranks: int) -> tuple[str, ...]:
-    """Words that start a command in so many ranks; empty for 0 ranks, or too many."""
+    """Words that launch a command in ``ranks`` ranks; none for 0 or more than ``MOST_RANKS``."""
     return (*_LAUNCHER, str(ranks)) if 0 < ranks <= MOST_RANKS else ()
 
 
 def resumed(
     chosen: Sequence[str], file: Path, ranks: int = 0, budget_s: float | None = None
 ) -> Invocation | None:
-    """The command that resumes a run of these studies, kept in a file; None if a study is unknown.
+    """The command that resumes the run in a file, of these studies; None if a study is unknown.
 
     ``budget_s``: seconds that the remaining points need.
     """
@@ -86,9 +86,9 @@ def again(
     axes: Mapping[str, str] = _NO_AXES,
     budget_s: int | None = None,
 ) -> Invocation | None:
-    """The command that measures devices of a run again, as its user chose.
+    """The command that measures a run's devices again, with the settings that its user chose.
 
-    Axes, options and binding are the user's; ``axes`` replace some of the axes. None where a name
+    Axes, options and binding are the run's; ``axes`` replace some of the axes. None where a name
     or value is unknown here, and for a run that was imported.
     """
     declared = studies.registry().get(study)
@@ -107,7 +107,7 @@ def again(
 
 
 def points_of(operations: Iterable[str]) -> Invocation | None:
-    """The command that shows the points of these operations; None where no study has one."""
+    """The command that shows points of these operations; None where no study has one of them."""
     every = {name for study in studies.registry().values() for name in study.operations}
     names = list(operations)
     listed = ["show", "RUN.json", "--points", "--operation", ",".join(names)]
@@ -115,7 +115,7 @@ def points_of(operations: Iterable[str]) -> Invocation | None:
 
 
 def recorded(run: Run) -> Invocation | None:
-    """The command line that a run file names, without permissions; None if it is not Isthmus."""
+    """The command line recorded in a run, without permissions; None if it is not ``isthmus``."""
     launcher, words = _recorded(run)
     if words[:1] != ["isthmus"]:
         return None
@@ -147,7 +147,7 @@ def repeating(run: Run, changed: Mapping[str, str] = _AS_IT_WAS) -> list[str]:
 
 
 def _recorded(run: Run) -> tuple[tuple[str, ...], list[str]]:
-    """Launcher and command of a run file's command line."""
+    """Returns the launcher and the command of a run file's command line."""
     words = run.software.command
     if tuple(words[:2]) == _LAUNCHER and words[2:3] and words[2].isdecimal():
         return launched_by(int(words[2])), words[3:]
@@ -155,12 +155,12 @@ def _recorded(run: Run) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _permissions() -> frozenset[str]:
-    """The switches that allow harmful actions."""
+    """Switches that allow actions which may do harm."""
     return frozenset(option.flag for option in backends.run_options().values() if option.permission)
 
 
 def _without(words: Sequence[str], options: Collection[str]) -> Iterator[str]:
-    """The words without these options and their values."""
+    """Yields the words of a command without these options and their values."""
     skipped = False
     for word in words:
         if not skipped and word.partition("=")[0] not in options:
@@ -169,7 +169,7 @@ def _without(words: Sequence[str], options: Collection[str]) -> Iterator[str]:
 
 
 def _planned(run: Run) -> Iterator[str]:
-    """Words of a command with the same plan: studies, axes and settings."""
+    """Yields the words of a command with a run's plan: its studies, axes and settings."""
     settings, options = run.settings, backends.run_options()
     yield from ("run", run.studies[0] if len(run.studies) == 1 else "all")
     for name, values in settings.axes.items():
@@ -187,7 +187,7 @@ def _planned(run: Run) -> Iterator[str]:
 
 
 def _binding(run: Run) -> Iterator[str]:
-    """Options that bind workers as those of a run were bound."""
+    """Options that bind workers to processors as those of a run were bound."""
     settings = run.settings
     yield from ("--cpus", ",".join(map(str, settings.cpus))) if settings.cpus else ()
     if settings.numa_node is not None:
@@ -195,12 +195,12 @@ def _binding(run: Run) -> Iterator[str]:
 
 
 def _once(addresses: Sequence[str]) -> Sequence[str]:
-    """Addresses of ranks; only the first if all are equal."""
+    """Addresses of ranks; if all are equal, only one of them."""
     return addresses[:1] if len(set(addresses)) == 1 else addresses
 
 
 def _measuring(study: str, devices: Sequence[str], axes: Mapping[str, str]) -> list[str]:
-    """Words that measure devices with a study; none where a name or value is unknown."""
+    """Words that measure devices with a study; empty where a name or value is unknown."""
     declared = studies.registry().get(study)
     if declared is None or not all(map(is_address, devices)) or not _takes(declared, axes):
         return []
@@ -210,7 +210,7 @@ def _measuring(study: str, devices: Sequence[str], axes: Mapping[str, str]) -> l
 
 
 def _takes(study: Study, axes: Mapping[str, str]) -> bool:
-    """Whether a study takes these values of its axes, and none of them sets a backend's option."""
+    """Whether a study takes these values of its axes, and no value sets a backend's option."""
     options = backends.run_options()
     try:
         study.parse(axes)
@@ -228,7 +228,7 @@ def _fits(declared: RunOption, value: str) -> bool:
 
 
 def _options(run: Run, addresses: Collection[str]) -> list[str] | None:
-    """Words of the run's options that any of these devices takes, without permissions.
+    """Words for the run's options that any of these devices takes, without permissions.
 
     None if an option does not take the run's value.
     """

@@ -1,4 +1,4 @@
-"""Input and output of analysis: a study's verified rows of a run, and its answers, tables."""
+"""Selects the rows that analyses read, and makes the tables that answer their questions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, Judgement, judge, relevant, simultaneous
 
 SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
-"""Columns that are equal for all points of a series: its points differ in size only."""
+"""Columns that are equal for all points of a series: the points differ in size only."""
 
 
 Rows = Iterable[tuple[object, ...]]
-"""Rows of the table of an answer: see ``table``."""
+"""Rows of an answer's table: see ``table``."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Answer:
     name: str
     question: str
     table: Frame
-    """Names of columns end in the unit: ``_s``, ``_Bps``; sizes are bytes."""
+    """Figures; a column's name ends in the unit (``_s``, ``_Bps``), and sizes are bytes."""
 
     @property
     def has_rows(self) -> bool:
@@ -44,7 +44,10 @@ class Answer:
 def question(
     name: str, text: str, *columns: str
 ) -> Callable[[Callable[[AnalysisContext], Rows]], Callable[[AnalysisContext], Answer]]:
-    """Decorates a function that yields the rows of an answer; ``columns``: see ``table``."""
+    """Makes a function that yields rows into one that returns the answer with their table.
+
+    ``columns``: see ``table``.
+    """
 
     def decorated(rows: Callable[[AnalysisContext], Rows]) -> Callable[[AnalysisContext], Answer]:
         @wraps(rows)
@@ -66,14 +69,14 @@ class AnalysisContext:
     """Summary rows of all studies with times above the clock's resolution; ``axes`` has the values
     in which this study's points differ."""
     rows: Frame
-    """Rows of this study that are trusted (``summary.trusted``) and have a bandwidth. They have any
-    clock except the device's; an imported run keeps the device's clock, too.
+    """Rows of this study that are trusted (``summary.trusted``) and have a bandwidth, on any clock
+    except the device's; an imported run also keeps rows on the device's clock.
 
     Operations that move no data (verified ``na``, e.g. a launch) have no bandwidth: see ``timed``.
     """
     pairs: list[Pair]
     copies: frozenset[str]
-    """Devices that are plain memory copies."""
+    """Addresses of devices that are plain memory copies."""
 
     @classmethod
     def of(
@@ -89,7 +92,7 @@ class AnalysisContext:
         every = with_axes(resolved(summary), axes)
         rows = every[every["study"] == study]
         rows = rows[trusted(rows) & rows["bandwidth_Bps"].gt(0)]
-        if run.origin is None:  # the device's clock does not time the host's part
+        if run.origin is None:  # the device's clock does not time the host's part of a call
             rows = rows[rows["clock"] != "device"]
         return cls(
             run=run,
@@ -102,9 +105,9 @@ class AnalysisContext:
 
     @property
     def timed(self) -> Frame:
-        """Rows of this study that have a time, on all clocks, operations without data included.
+        """Rows of this study that have a time, on all clocks, also of operations without data.
 
-        Excludes points whose data were wrong and points that were not measured.
+        Leaves out points whose data were wrong and points that were not measured.
         """
         rows = self.every[self.every["study"] == self.study]
         return rows[rows["verified"].ne("false") & rows["median_s"].gt(0)]
@@ -116,7 +119,7 @@ class AnalysisContext:
 
     @property
     def confidence(self) -> float:
-        """Confidence of every interval of the run."""
+        """Confidence of each interval of the run."""
         return self.run.settings.confidence
 
     def simultaneous(self, comparisons: int) -> float:
@@ -128,7 +131,7 @@ class AnalysisContext:
         return judge(ratio, relevant(self.run.settings.precision))
 
     def is_reported(self, device: str) -> bool:
-        """Whether findings name the device: a plain memory copy is only a reference for others."""
+        """Whether findings name the device; a plain memory copy is only a reference for devices."""
         return device not in self.copies or set(self.rows["device"]) <= self.copies
 
 
@@ -143,12 +146,12 @@ def rate_of(row: Any, confidence: float = 0.95) -> Interval:
 
 
 def each(rows: Any) -> Iterator[Any]:
-    """Rows one by one, their columns as attributes."""
+    """Yields rows one by one, with their columns as attributes."""
     return rows.itertuples()  # type: ignore[no-any-return]
 
 
 def interval_of(row: Any, name: str) -> Interval:
-    """A column of a row with the ends of its interval, as ``table`` names them."""
+    """Figure in a row's column with the ends of its interval, which ``table`` names."""
     return Interval(*(float(getattr(row, f"{end}{name}")) for end in ("", "low_", "high_")))
 
 
@@ -184,6 +187,6 @@ def answers_to(study: str, run: Run, summary: Frame) -> list[Answer]:
 
 
 def answers(run: Run, summary: Frame | None = None) -> list[Answer]:
-    """Answers to all studies of a run."""
+    """Answers to the questions of all studies of a run."""
     rows = summarise(run) if summary is None else summary
     return [answer for study in studies_in(run) for answer in answers_to(study, run, rows)]

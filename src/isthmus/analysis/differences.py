@@ -1,4 +1,4 @@
-"""What differs between the machines, devices and settings of two sets of runs."""
+"""Finds facts in which the machines, devices and settings of two sets of runs differ."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _PASSING = (
     "load_average", "memory_available_bytes", "steal_share_since_boot", "steal_share_of_busy",
     "steal_before_s", "steal_after_s", "busy_before_s", "busy_after_s",
 )  # fmt: skip
-"""Facts of the moment as the run file names them: they explain nothing."""
+"""Names in a run file of facts that hold for a moment only: they explain no change."""
 _EXPLAINING = (
     "driver", "gen", "width", "speed", "payload", "mps", "mrrs", "iommu", "kernel", "governor",
     "turbo", "idle", "microcode", "bios", "cpu", "numa", "platform", "version", "xclbin", "huge",
 )  # fmt: skip
-"""Parts of names of facts that may change what a crossing takes; a board's parameters do, too."""
+"""Parts of names of facts that may change times of a crossing, as parameters of a board do."""
 _PRODUCT = "name"
-"""Fact of a device that explains most: it is another one."""
+"""Fact that explains most: a device with another name is another product."""
 _HOST = ("machine", "host")
-"""Subject and name of the fact that the machine is another one."""
+"""Subject and name of the fact that shows another machine."""
 
 
 class Difference(NamedTuple):
     """A fact of the machine, the device or the run that is not the same on both sides."""
 
     of: str
-    """``machine``, ``run``, or a device's address."""
+    """Subject of the fact: ``machine``, ``run``, or a device's address."""
     name: str
     before: str
     after: str
     explains: bool
-    """Whether it may change what a crossing takes."""
+    """Whether the fact may change times of a crossing."""
 
 
 def differences(
@@ -42,8 +42,8 @@ def differences(
 ) -> list[Difference]:
     """Facts that differ between two sets of runs, those that may explain a change first.
 
-    Of these, first the devices that are others. ``names``: the second set's devices that have
-    another address in the first, with that address.
+    Devices that are another product come first of all. ``names``: addresses in the second set of
+    devices that have another address in the first set, with that address.
     """
     sides = [_facts(base, {}), _facts(new, names)]
     subjects = [{of for of, _ in side} for side in sides]
@@ -65,7 +65,7 @@ def differences(
 
 
 def _facts(runs: Sequence[Run], names: Mapping[str, str]) -> dict[tuple[str, str], set[str]]:
-    """All values of each fact, by what it is of and its name."""
+    """Returns all values of each fact, by subject and name of the fact."""
     values: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         settings = {"cpus": run.settings.cpus, "NUMA node": run.settings.numa_node}
@@ -85,9 +85,9 @@ def _of_device(device: DeviceRecord) -> dict[str, Any]:
 
 
 def matched_devices(base: Sequence[Run], new: Sequence[Run]) -> dict[str, str]:
-    """The second set's devices by the first's names, where the names differ.
+    """Names in the second set by names in the first, for devices that have two names.
 
-    Each set has one device in all, or one of a backend and product that the other does not name.
+    Either each set has one device in all, or one device of a backend and product has two names.
     """
     ours, theirs = ({d.address: product(d) for run in runs for d in run.devices}
                     for runs in (base, new))  # fmt: skip
@@ -103,6 +103,6 @@ def matched_devices(base: Sequence[Run], new: Sequence[Run]) -> dict[str, str]:
 
 
 def product(device: DeviceRecord) -> tuple[str, str, str]:
-    """Backend, name, and board of a device; two devices of one product are alike."""
+    """Returns a device's backend, name and board, which are equal for devices of one product."""
     board = boards.of_device(device.properties)
     return device.backend, device.name, board.name if board else ""

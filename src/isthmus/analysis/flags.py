@@ -1,4 +1,4 @@
-"""The meaning of each flag of a summary row, in one line."""
+"""Gives the meaning of each flag of a summary row, in one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from isthmus import backends
 from isthmus.frames import Frame
 
 DISTURBED = r"\b(?:host_varies|steal|unstable)\b"
-"""Pattern of flags that mean that other programs disturbed the measurement."""
+"""Pattern of flags which mean that other programs disturbed the measurement."""
 
 
 def disturbed(rows: Frame) -> tuple[int, int]:
@@ -50,6 +50,6 @@ OWN = MappingProxyType(
 
 
 def meaning(flag: str) -> str:
-    """Meaning of a flag in ``OWN`` or of a backend; "no description" for an unknown flag."""
+    """Meaning of a flag of ``OWN`` or of a backend; "no description" for an unknown flag."""
     declared = (backend.flags for backend in backends.registry().values())
     return next((known[flag] for known in (OWN, *declared) if flag in known), "no description")

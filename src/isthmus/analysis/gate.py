@@ -1,4 +1,4 @@
-"""A gate's decision on a comparison, and what makes the comparison itself doubtful."""
+"""Decides if a gate passes a comparison, and finds what makes the comparison itself doubtful."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _SETTINGS = (
     "precision", "confidence", "reruns", "budget_s", "quick", "axes", "options", "cpus",
     "numa_node", "repetitions",
 )  # fmt: skip
-"""Settings that change which times a run has; the seed does not."""
+"""Settings that change which points a run times; the seed changes none."""
 ALLOWABLE = ("machine", "device", "settings")
-"""Doubts that a user may allow by name."""
+"""Kinds of doubts that option ``--allow-other`` takes."""
 _ENOUGH_PROCESSES = 6
-"""Processes on each side from which the ranks of a sample bound a change at 95 %."""
+"""Least processes on each side for an interval of 95 % from the ranks of their times."""
 _TOLD_S = 86400.0
 """Age of a base in seconds from which the gate states the age. A choice: a usual base is of the
 same day."""
 
 
 class Doubt(NamedTuple):
-    """Why the two sides may not be comparable."""
+    """A reason why a comparison of the two sides may not be meaningful."""
 
     kind: str
     """``same run``, ``newer``, ``age``, ``future``, ``incomplete``, ``machine``, ``device`` or
@@ -54,12 +54,12 @@ class LesserLink(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """The decision, with what the first line says."""
+    """A gate's decision on a comparison, with the reasons that its first line names."""
 
     outcome: Outcome
     doubts: list[Doubt]
     dead: list[str]
-    """Devices that were asked for, of which no time is compared and no point is missing."""
+    """Devices that were asked for, but have neither a compared time nor a missing point."""
     links: list[LesserLink]
 
     @property
@@ -69,14 +69,14 @@ class Gate(NamedTuple):
 
     @property
     def lost_links(self) -> list[LesserLink]:
-        """Links of the new side that are less than their card's, where the base has no finding."""
+        """Lesser links of the new side for which the base has no such finding."""
         return [link for link in self.links if not link.in_base]
 
 
 def decide(result: Comparison) -> Gate:
-    """The decision: it passes only if every quantity is decided and the sides are alike.
+    """Passes only if every quantity is decided and the sides are alike.
 
-    A link that became less than its card's fails, as it does in ``isthmus fleet``.
+    A link that became less than the card allows fails, as it does in ``isthmus fleet``.
     """
     dead = _dead(result)
     doubts = list(_doubts(result, result.terms or Terms()))
@@ -87,7 +87,7 @@ def decide(result: Comparison) -> Gate:
 
 
 def _dead(result: Comparison) -> list[str]:
-    """Devices of either side, by the base's names, which nothing in the comparison speaks for."""
+    """Names in the base of requested devices without any compared, missing or too short time."""
     measured = {one.device for one in (*result.series, *result.missing)}
     asked = [
         result.devices.get(device.address, device.address)
@@ -100,7 +100,7 @@ def _dead(result: Comparison) -> list[str]:
 
 
 def _below_resolution(result: Comparison) -> set[str]:
-    """Devices without an error whose points all have samples: their times are too short."""
+    """New devices without an error whose points all have samples: their times are too short."""
     return {
         result.devices.get(device.address, device.address)
         for device in (d for run in result.new.runs for d in run.devices)
@@ -116,7 +116,7 @@ def _below_resolution(result: Comparison) -> set[str]:
 
 def _doubts(result: Comparison, terms: Terms) -> Iterator[Doubt]:
     base, new = result.base, result.new
-    # A model's times are the same on every machine and on every day.
+    # A model's times are the same on every machine and on every day: dates do not matter.
     measured = any(change.clock != "simulated" for change in result.series)
     if any(_is_same(one, other) for one in base.runs for other in new.runs):
         yield Doubt("same run", blocks=True)
@@ -144,14 +144,14 @@ def _doubts(result: Comparison, terms: Terms) -> Iterator[Doubt]:
 
 
 def _has_all(run: Run) -> bool:
-    """Whether a run measured all its points; time may have ended before their precision."""
+    """Whether a run measured all its points, even if time ended before they were precise."""
     if run.status == "budget":
         return measured_points(run) == len(run.points)
     return run.status == "complete"
 
 
 def _is_same(run: Run, other: Run) -> bool:
-    """Whether two files hold the same run; names of machines differ in an anonymised copy."""
+    """Whether two files hold the same run; the machine's name may be anonymised in one of them."""
     return run.started == other.started and run.points == other.points
 
 
@@ -162,7 +162,7 @@ def _older_s(base: Side, new: Side) -> float:
 
 
 def _machines(base: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[set[str], set[str]]]:
-    """Names of hosts, then of processors, of both sides; an unknown name is left out."""
+    """Yields the names of both sides' hosts, then of their processors, without unknown names."""
     hosts = [[str(run.environment.get("host") or "") for run in runs] for runs in (base, new)]
     shown = same_hosts(name for of_side in hosts for name in of_side)
     named = [{shown[name] for name in of_side if name} for of_side in hosts]
@@ -180,7 +180,7 @@ def _apart(pairs: Iterable[tuple[set[str], set[str]]]) -> tuple[str, ...]:
 
 
 def _devices(result: Comparison) -> Iterator[tuple[str, ...]]:
-    """Products that differ at one address: the base's, then the new side's."""
+    """Yields products that differ at one address: first the base's, then the new side's."""
     sides = (_products(result.base.runs, {}), _products(result.new.runs, result.devices))
     for address in sides[0]:
         yield from filter(None, [_apart([(sides[0][address], sides[1].get(address, set()))])])
@@ -217,7 +217,7 @@ def _lesser_links(result: Comparison) -> Iterator[LesserLink]:
 
 
 def few_processes(result: Comparison) -> bool:
-    """Whether what is undecided has fewer processes than the rank-sum interval needs."""
+    """Whether an undecided series has too few processes for the rank-sum interval."""
     undecided = [change for change in result.undecided if not change.per_run]
     return any(min(change.samples) < _ENOUGH_PROCESSES for change in undecided)
 
@@ -227,9 +227,9 @@ def _values(side: Side, name: str) -> set[str]:
 
 
 def unknown_quantities(result: Comparison) -> list[tuple[Missing, int]]:
-    """Quantities that cannot be compared, each by its first point.
+    """Returns quantities that cannot be compared, each as its first point with a count.
 
-    The number is that of its points for which one side has a time.
+    The count is the number of the quantity's points for which one side has a time.
     """
     counts: dict[tuple[str, ...], int] = {}
     first: dict[tuple[str, ...], Missing] = {}

@@ -1,4 +1,4 @@
-"""How much of a change between two sides the speed of their hosts explains."""
+"""Estimates how much of a change between two sides the speed of their hosts explains."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from isthmus.statistics.host_state import MOST_SENSITIVE, Row, slow_parts
 from isthmus.student import student
 
 _SIGMAS = 1.96
-"""Half-widths of the references' changes are of 95 %, in standard deviations."""
+"""Standard deviations in the half-widths of the references' changes, whose confidence is 95 %."""
 Process = tuple[int, int, int]
-"""Side, number of the run on that side, number of the process."""
+"""Number of the side, number of the run on that side, number of the process in the run."""
 
 
 class HostChange(NamedTuple):
     """How a reference of the second side's hosts compares with the first side's."""
 
     reference: str
-    """Name of the field: ``system_call_s``."""
+    """Field of a reading that has the reference: ``system_call_s``."""
     ratio: Interval
-    """Time after over time before."""
+    """The reference's time on the second side over that on the first."""
 
     def verdict(self, least: float) -> str:
-        """Judgement of the ratio."""
+        """Judges the ratio; ``least``: smallest difference that counts, as a share."""
         return judge(self.ratio, least)
 
 
 class Explained(NamedTuple):
-    """What the hosts' change may add to the logarithm of a time."""
+    """Range of what the hosts' change may add to the logarithm of a time."""
 
     low: float
     high: float
     unseen: float
-    """Half-width of what the series share and the references do not show, of two runs."""
+    """Half-width by which two runs may differ as a whole, which no reference shows, as a log."""
 
 
 class Hosts:
-    """The references of two sides."""
+    """Readings of the references of host speed in the runs of two sides."""
 
     def __init__(self, sides: Sequence[Sequence[Run]], confidence: float) -> None:
         """Reads the references of all runs; raises LookupError where a run has too few."""
@@ -79,17 +79,17 @@ class Hosts:
     ) -> list[Explained]:
         """Which change of its logarithm the hosts' change may explain, for each part.
 
-        Sensitivity times change of the reference, whose variance has an unbiased estimate (Goodman,
-        "On the exact variance of products", Journal of the American Statistical Association 55
-        (1960), 708). So a sensitivity that is not known counts only as far as the reference changed
-        by more than its error. Readings have noise, which lessens a slope. So a row may follow a
+        It is sensitivity times change of the reference. Its variance has an unbiased estimate
+        (Goodman, "On the exact variance of products", Journal of the American Statistical
+        Association 55 (1960), 708): an unknown sensitivity counts only as far as the reference
+        changed by more than its error. Noise in readings lessens a slope, so a row may follow a
         reference up to the ratio of both scatters (the slope of the reduced major axis; Frisch,
         "Statistical confluence analysis", 1934, bounds slopes by both regressions).
 
         Args:
-            parts: of each series the logarithm of each process.
-            confidence: of the sensitivities, which the processes within each run show.
-            kinds: what each part is alike in scatter; empty: each part is its own kind.
+            parts: log time of each process, for each series.
+            confidence: Confidence of the sensitivities, which come from processes of one run.
+            kinds: Kind of each part: parts of one kind scatter alike. Empty: all kinds differ.
 
         """
         centred = _centred(self._logs)
@@ -122,9 +122,9 @@ def unseen(
     kinds: Sequence[Hashable],
     sides: Sequence[Sequence[Run]],
 ) -> list[float]:
-    """Half-width of what two runs may differ by as a whole, for each part; NaN where unknown.
+    """Half-width by which two runs may differ as a whole, for each part; NaN where unknown.
 
-    It is what the references do not show, by the model of each run, as in shown intervals.
+    The references do not show this state; the model that widens shown intervals estimates it.
     """
     squares = np.zeros(len(parts))
     for side, runs in enumerate(sides):
@@ -143,7 +143,7 @@ def unseen(
 
 
 def _centred(logs: Mapping[Process, Sequence[float]]) -> dict[Process, tuple[float, ...]]:
-    """Values about the mean of their run: sensitivities are those within a run."""
+    """Subtracts the mean of its run from each value, so that slopes are those within runs."""
     of_run: dict[tuple[int, int], list[Sequence[float]]] = {}
     for (side, number, _), values in logs.items():
         of_run.setdefault((side, number), []).append(values)
@@ -152,7 +152,7 @@ def _centred(logs: Mapping[Process, Sequence[float]]) -> dict[Process, tuple[flo
 
 
 def by_process(part: Frame) -> dict[Process, float]:
-    """Mean logarithm over a part's rows of each process; of a run that has not shown one, none."""
+    """Mean log time of each process over a part's rows."""
     sums: dict[Process, list[float]] = {}
     for side, run, process, log in part[["side", "run", "rerun", "log"]].rows():
         sums.setdefault((side, run, process), []).append(log)
@@ -160,7 +160,7 @@ def by_process(part: Frame) -> dict[Process, float]:
 
 
 def hosts(sides: Sequence[Sequence[Run]], confidence: float) -> Hosts | None:
-    """The references of two sides; None where a run has none."""
+    """Reads the references of two sides; None where a run has too few of them."""
     try:
         return Hosts(sides, confidence)
     except LookupError:

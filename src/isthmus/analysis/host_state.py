@@ -1,6 +1,6 @@
-"""The host's state during a run: readings of its references, and what they add to each row.
+"""Reads the references of the host's speed in a run, and finds what they add to each row's time.
 
-References are short loops that each process times. A run file without their readings does not show
+References are short loops that each process times. A run file without readings of them cannot show
 how the speed of its machine varied.
 """
 
@@ -20,11 +20,11 @@ from isthmus.statistics.host_state import UNKNOWN, Slow
 __all__ = ["REFERENCES", "UNKNOWN", "Variation", "of_rows", "readings", "variation"]
 
 _FEWEST = 6
-"""Least processes with readings for splitting a run into two parts."""
+"""Least processes with readings from which a run can be split into a slow and a fast part."""
 
 
 def readings(run: Run) -> dict[int, tuple[float, ...]]:
-    """Logarithms of the references by process, each the mean over the process's readings."""
+    """Logarithms of the references by process: the mean over the process's readings."""
     return _rows(run).readings
 
 
@@ -34,10 +34,10 @@ def times(run: Run) -> dict[int, float]:
 
 
 def of_rows(run: Run) -> Mapping[int, Slow]:
-    """What the host's state adds to each point's host time, by the point's index in the run.
+    """Time that the host's state adds to each point's host time, by the point's index in the run.
 
     Points are left out if a time is not positive, or if fewer than two processes measured them.
-    Empty for a run without references.
+    The result is empty for a run without references.
     """
     return _rows(run).slow()
 
@@ -54,7 +54,7 @@ def _rows(run: Run) -> HostRows[int]:
 
 @dataclass(frozen=True, order=True)
 class Moved:
-    """Kind of memory and size of points that the host's state slowed, or did not slow."""
+    """Kind of memory and size of points that the slow part slowed, or of points that it did not."""
 
     memory: str
     bytes: int
@@ -75,7 +75,7 @@ class Variation:
     followed: tuple[Moved, ...]
     """Points that were slower in that part, too."""
     unmoved: tuple[Moved, ...]
-    """Points that were not slower: each lies within the precision, in every direction."""
+    """Points that were not slower: in each direction, the change is within the precision."""
 
 
 def steal_share(run: Run, points: Iterable[Point]) -> float:
@@ -119,7 +119,7 @@ def variation(run: Run) -> Variation | None:
 
 
 def _slow_part(logs: Mapping[int, float]) -> tuple[set[int], float]:
-    """Numbers of the processes in the slow part, and the difference of the mean logarithms."""
+    """Returns the slow part's processes, and by how much their mean logarithm is larger."""
     ordered = sorted(logs, key=lambda number: logs[number])
     values = np.array([logs[number] for number in ordered])
     best, slow, slower = 0.0, set[int](), 0.0
@@ -134,7 +134,7 @@ def _slow_part(logs: Mapping[int, float]) -> tuple[set[int], float]:
 def _changes(
     points: Mapping[int, Point], rows: HostRows[int], slow: Set[int], confidence: float
 ) -> Iterator[tuple[Point, Interval]]:
-    """Ratio of each point's times in the slow part to the rest, with simultaneous intervals."""
+    """Yields the ratio of each point's times in the slow part to the rest, with intervals."""
     fast = rows.readings.keys() - slow
     measured = []
     for place, point in points.items():

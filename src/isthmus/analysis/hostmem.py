@@ -1,4 +1,4 @@
-"""Questions of the study ``hostmem``: kernels on the card that access host memory."""
+"""Answers the questions of study ``hostmem``: kernels on the card that access host memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "c
 """Name of the kernel in the closed form, by operation."""
 _KNOBS = ["implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"]
 _SAME = ["device", "memory", "target", "clock", *_KNOBS]
-"""Columns that are equal for two kernels that are compared."""
+"""Columns that are equal for two kernels which a table compares."""
 
 
 def _kernels(context: AnalysisContext) -> Frame:
@@ -42,7 +42,7 @@ def _kernels(context: AnalysisContext) -> Frame:
 
 
 def _as_measured(board: Board, row: Any) -> Board:
-    """The board with the values that the row's axes replace."""
+    """Returns the board with the values that the row's axes set."""
     changed = {
         key: float(value) / scale
         for key, value, scale in (
@@ -72,7 +72,7 @@ def crossing(context: AnalysisContext) -> Rows:
     for row in each(points.sort_values(["device", "clock", "axes", "order", "bytes"])):
         board, model, theirs = context.boards.get(row.device), np.nan, np.nan
         if board is not None:
-            # Only runs of the same card, link, bursts and sweeps are comparable.
+            # A published log is compared only for the same card, link, bursts and sweeps.
             shape, count = _as_measured(board, row), row.iterations
             named = {"target": row.target, "iterations": count}
             published = reproduction.rates(context.study, shape, row.operation, **named)
@@ -93,7 +93,7 @@ def crossing(context: AnalysisContext) -> Rows:
     "device target memory axes clock bytes [gain_ratio]",
 )  # fmt: skip
 def concurrent(context: AnalysisContext) -> Rows:
-    """Bandwidth of reading and writing at once, over the faster of both alone."""
+    """Yields the bandwidth of reading and writing at once, over the faster of both alone."""
     for (device, memory, target, clock, *_), group in groups(_kernels(context), [*_SAME, "bytes"]):
         by_kernel = {str(row.operation): row for row in each(group)}
         if len(by_kernel) == len(KERNELS):
@@ -109,7 +109,7 @@ def concurrent(context: AnalysisContext) -> Rows:
     "largest_bytes [loss_share]",
 )  # fmt: skip
 def knee(context: AnalysisContext) -> Rows:
-    """The sizes between which a series keeps 95 % of its peak, and the loss at the largest size."""
+    """Yields the sizes with at least 95 % of a series' peak, and the loss at the largest size."""
     for _, unsorted in groups(_kernels(context), [*_SAME, "operation"]):
         group = unsorted.sort_values("bytes")
         if len(group) < 3:
@@ -128,10 +128,10 @@ def knee(context: AnalysisContext) -> Rows:
     "bandwidth_Bps",
 )  # fmt: skip
 def without_launch(context: AnalysisContext) -> Rows:
-    """Bandwidth without launch time, from two numbers of sweeps over the same buffer.
+    """Yields bandwidth without launch time, from two numbers of sweeps over the same buffer.
 
-    The time of a sweep is the difference of the times over the difference of the sweeps. The launch
-    takes the rest of the shorter time.
+    The time of a sweep is the difference of the times, divided by the difference of the sweeps. The
+    launch time is the shorter time less that of its sweeps.
     """
     same = [name for name in _SAME if name != "iterations"]
     for _, unsorted in groups(_kernels(context), [*same, "operation", "bytes"]):
@@ -153,7 +153,7 @@ def without_launch(context: AnalysisContext) -> Rows:
     "[direct_time_ratio] sweeps_until_copy_wins",
 )  # fmt: skip
 def direct(context: AnalysisContext) -> Rows:
-    """Kernels on host memory compared with a copy to card memory and kernels there.
+    """Compares kernels on host memory with a copy to card memory and kernels there.
 
     For ``n`` sweeps: ``n`` host sweeps against one copy and ``n`` card sweeps. Direct access is
     faster up to copy / (host sweep - card sweep) sweeps. Copies are the points ``write`` (in
@@ -191,7 +191,7 @@ def direct(context: AnalysisContext) -> Rows:
 QUESTIONS = (
     crossing, transfer.peaks, concurrent, knee, direct, without_launch, reproduction.held_out,
 )  # fmt: skip
-"""The study's questions, in the order shown."""
+"""Questions of study ``hostmem``, in the order shown."""
 
 
 WAYS = {
@@ -223,7 +223,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 
 def _series(context: AnalysisContext) -> Iterator[Frame]:
-    """Rows on host memory that differ in size only, with the most sweeps (least launch time)."""
+    """Yields rows on host memory that differ in size only, with the most sweeps of a launch."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
     rows = rows[rows["target"] == "host"]
     same = ["operation", "device", "memory", "clock", "implementation", "outstanding"]
@@ -232,7 +232,7 @@ def _series(context: AnalysisContext) -> Iterator[Frame]:
 
 
 def _unreached(context: AnalysisContext) -> Iterator[Finding]:
-    """Rates of device memory, for devices whose kernels have no rate on host memory."""
+    """Yields rates of device memory, for devices whose kernels have no rate on host memory."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
     for device in filter(context.is_reported, rows["device"].unique()):
         of_device = rows[rows["device"] == device]
@@ -263,11 +263,11 @@ _CHOICES: dict[str, tuple[str, Verdict, str]] = {
     "slower": ("copy_first", "slower", "copy first"),
     "undecided": ("copy_unclear", "undecided", "not decided"),
 }
-"""By verdict on direct access against copying first: template of the sentence, verdict, remark."""
+"""Template of the sentence, verdict and remark, by verdict on direct access against a copy."""
 
 
 def _copies(context: AnalysisContext) -> Iterator[Finding]:
-    """Direct access to host memory compared with copying first, for data used once."""
+    """Compares direct access to host memory with copying first, for data that are used once."""
     table = direct(context).table
     for _, reads in groups(table[table["operation"] == "read_bandwidth"], ["device"]):
         row = common.pick(reads, reads["bytes"].idxmax())
@@ -285,7 +285,7 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _peaks(context: AnalysisContext, series: Sequence[Frame]) -> Iterator[Finding]:
-    """Peaks well above the rate of the largest buffer."""
+    """Yields peaks of series that lie well above the rate of the largest buffer."""
     for rows in series:
         last, top = common.at_largest(rows), common.at_peak(rows)
         if top.bandwidth_Bps >= PEAK_ON_HOST * last.bandwidth_Bps:
@@ -298,7 +298,7 @@ def _peaks(context: AnalysisContext, series: Sequence[Frame]) -> Iterator[Findin
 
 
 def _published(context: AnalysisContext) -> Iterator[Finding]:
-    """Residuals of a model compared with the published log of the same board."""
+    """Compares the rates of a modelled board with its published log, and yields the residuals."""
     table = crossing(context).table
     if "published_residual" not in table:
         return

@@ -40,7 +40,7 @@ _ONE = ("device", "operation", "memory", "axes")
     "reruns",
 )  # fmt: skip
 def per_call(context: AnalysisContext) -> Rows:
-    """Time per call of each API, and the ratio between two, for small sizes and for large ones.
+    """Yields the time per call of each API, and the ratio of two APIs, for small and large sizes.
 
     A call's time is the geometric mean of the medians of all sizes. Operations that only one device
     has are included.
@@ -86,7 +86,7 @@ _POINT = ["api", "operation", "memory", "bytes", "axes"]
     "clock software_s simulated_s [hybrid_s] bandwidth_Bps software_share",
 )  # fmt: skip
 def estimated(context: AnalysisContext) -> Rows:
-    """Estimated time of each point: measured software plus simulated crossing."""
+    """Yields the estimated time of each point: measured software plus simulated crossing."""
     rows = context.every[context.every["study"] == context.study]
     simulated = rows[
         rows["device"].isin(simulated_devices(context.run))
@@ -99,7 +99,7 @@ def estimated(context: AnalysisContext) -> Rows:
     for row in each(
         simulated.merge(software.drop_duplicates(_POINT), on=_POINT, suffixes=("", "_alone"))
     ):
-        # Simulated time is exact: the interval is that of the software.
+        # Simulated time is exact: the interval of the sum is that of the software.
         alone = (row.median_s_alone, row.ci_low_s_alone, row.ci_high_s_alone)
         value, low, high = (row.median_s + end for end in alone)
         hybrid = Interval(value, low, high)
@@ -124,7 +124,7 @@ class Share(NamedTuple):
     """Ratio by bytes, from small to large."""
 
     def over(self, sizes: Sequence[int]) -> Interval:
-        """Geometric mean over sizes, as if their errors were fully correlated."""
+        """Geometric mean of the ratio over sizes, as if the sizes' errors were fully correlated."""
         logs = [self.by_size[size].logarithm() for size in sizes]
         value, low, high = (
             math.fsum(ends) / len(logs) for ends in list(zip(*logs, strict=True))[:3]
@@ -138,7 +138,7 @@ class Share(NamedTuple):
     "device reference operation memory axes clock bytes [time_ratio]",
 )
 def api_shares(context: AnalysisContext) -> Rows:
-    """Ratio of the estimated times of two APIs above the same card, by size."""
+    """Yields the ratio of the estimated times of two APIs above the same card, by size."""
     for *pair, by_size in shares(context):
         for size, time_ratio in by_size.items():
             yield *pair, "hybrid", size, time_ratio
@@ -147,8 +147,8 @@ def api_shares(context: AnalysisContext) -> Rows:
 def shares(context: AnalysisContext) -> list[Share]:
     """Compares every two APIs on the same emulated card, for each operation that both have.
 
-    Equal kinds of memory are compared; if each API has only one kind, these two are. All intervals
-    are simultaneous: of each size, and of one mean over sizes for each pair.
+    Equal kinds of memory are compared; if each API has only one kind, these two are. Intervals are
+    simultaneous over all sizes and over each pair's mean over sizes.
     """
     cards = {d.address: (d.properties.get("emulated_card"), d.api) for d in context.run.devices}
     shares_ = []

@@ -1,4 +1,4 @@
-"""Advises how to run a job: items are copied in, processed by a kernel, and copied out.
+"""Advises how to run a job, whose items are copied in, processed by a kernel, and copied out.
 
 Each way with 1 to ``MOST_SETS`` buffer sets is scheduled (``isthmus.models.pipeline``) from the
 costs of its parts (``Cost``). The simplest of the fastest ways is advised.
@@ -23,9 +23,9 @@ from isthmus.thresholds import AS_FAST_WAY
 from isthmus.units import format_size, parse_seconds, parse_size
 
 START_BYTES = 64
-"""Bytes of a copy whose time counts as the start-up time of every copy."""
+"""Bytes of a suggested copy, small enough for its time to be the start-up time of every copy."""
 HOST_ONLY = "host_only"
-"""Memory of buffers on the host, which kernels reach over the link: nothing is transferred."""
+"""Memory of buffers that stay on the host: kernels reach them over the link, without a copy."""
 LARGEST_START = 4096
 """Largest copy in bytes whose time may count as the start-up time."""
 _FORM = "write IN,kernel=TIME,OUT, as 4Mi,kernel=232us,4Mi; 0 where nothing moves"
@@ -33,7 +33,7 @@ _FORM = "write IN,kernel=TIME,OUT, as 4Mi,kernel=232us,4Mi; 0 where nothing move
 
 @dataclass(frozen=True)
 class Job:
-    """A job: bytes in and out, the kernel's time, and the number of items."""
+    """Bytes of an item in and out, the kernel's time for an item, and the number of items."""
 
     into: int
     """Bytes of an item to the device."""
@@ -54,7 +54,7 @@ class Job:
         return cls(into, parse_seconds(pieces[1].removeprefix("kernel=")), out, times)
 
     def grouped(self, count: int) -> Job:
-        """The job with ``count`` items in each transfer and each run of the kernel."""
+        """Returns the job with ``count`` items in each transfer and each run of the kernel."""
         times = -(-self.times // count)
         return Job(self.into * count, self.kernel_s * count, self.out * count, times)
 
@@ -63,10 +63,10 @@ class Place(NamedTuple):
     """Device, call and memory that hold and move the data of an item."""
 
     device: str
-    """Address, as the user named it."""
+    """Address of the device in the user's words."""
     backend: str
     call: str
-    """``copy`` or ``map``, as the rows have it."""
+    """``copy`` or ``map``, as in ``Way.call``."""
     memory: str
     banks: int
     """Banks of card memory: 2 if input and output lie in different banks; 0 if unknown."""
@@ -76,10 +76,10 @@ class Copy(NamedTuple):
     """Times of copies of an item in one direction."""
 
     start: Interval
-    """Time of a copy of a few bytes."""
+    """Start-up time: time of the smallest measured copy, or ``whole`` if that copy is large."""
     whole: Interval
     both: Interval | None
-    """Time of two such copies in opposite directions, begun together; None if unknown."""
+    """Time of two copies in opposite directions that begin together; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class Cost:
     channels: int = 0
     overlaps: bool = True
     kernel_least: float = 0.0
-    """Least time of a kernel that moves the item across the link itself."""
+    """Least seconds of a kernel that moves the item across the link by its own accesses."""
 
     def stages(self, kernel_s: float, end: int) -> Stages:
-        """Stages from the estimates (``end`` 0), all lower ends (1), or all upper ends (2)."""
+        """Returns the stages from the estimates (``end`` 0), lower ends (1) or upper ends (2)."""
         return Stages(
             into=_transfer(self.into, end),
             kernel=max(kernel_s, self.kernel_least),
@@ -114,7 +114,7 @@ class Cost:
 
 
 def _transfer(copy: Copy | None, end: int) -> Transfer:
-    """Start-up and data time of a copy, and its share of the rate beside the other direction.
+    """Start-up time and data time of a copy, and its share of the rate beside a copy back.
 
     Two copies begun together take as long as the slower one. The time beyond that of one copy alone
     is the wait of the other.
@@ -142,7 +142,7 @@ class Plan:
     total: Interval
     limit: Limit
     group: int = 1
-    """Items in each transfer and each run of the kernel."""
+    """Number of items in each transfer and in each run of the kernel."""
 
 
 @dataclass(frozen=True)
@@ -155,11 +155,11 @@ class JobAdvice:
     others: Sequence[Plan]
     """Plans that differ from ``best`` only in sets, banks, memory, API or items in a transfer."""
     stages: Stages
-    """Stages of ``best``."""
+    """Stages of an item in the plan ``best``."""
 
 
 def plan(job: Job, place: Place, cost: Cost, sets: int, group: int = 1) -> Plan:
-    """Returns the time of a job at one place with so many buffer sets."""
+    """Returns the time of a job at one place with this number of buffer sets."""
     used = job.grouped(group)
     ends = [pipeline.total_s(cost.stages(used.kernel_s, e), used.times, sets) for e in range(3)]
     total = Interval(ends[0], min(ends), max(ends))
@@ -169,11 +169,11 @@ def plan(job: Job, place: Place, cost: Cost, sets: int, group: int = 1) -> Plan:
 
 
 def advise(job: Job, costs: Mapping[int, Mapping[Place, Cost]]) -> JobAdvice:
-    """The way to run a job.
+    """Advises the fastest way to run a job, or a simpler way that is as fast.
 
     Args:
         job: The job to run.
-        costs: By number of items in a transfer, 1 first: cost of each place, the simplest first.
+        costs: Cost of each place, the simplest first; by number of items in a transfer, from 1.
 
     """
     most = min(MOST_SETS, job.times)
@@ -205,7 +205,7 @@ def _differs_once(place: Place, other: Place) -> bool:
 
 
 class Measured(NamedTuple):
-    """Measured copies of devices, as rows of a summary."""
+    """Rows of a summary with the measured copies of devices."""
 
     rows: Frame
     confidence: float
@@ -220,7 +220,7 @@ class Measured(NamedTuple):
         return [(one.device, one.call, one.memory) for one in ways if one.depth == 1]
 
     def copy(self, device: str, call: str, memory: str, direction: str, size: int) -> Copy | None:
-        """Times of one copy; None where nothing moves. Raises UsageError for an unknown size."""
+        """Times of one copy; None for 0 bytes. Raises UsageError for a size without a time."""
         if not size:
             return None
         every = (
@@ -265,10 +265,10 @@ def measured(rows: Frame, confidence: float) -> Measured:
 def costs_of_rows(
     job: Job, copies: Measured, backends: Mapping[str, str], computes_on_host: Mapping[str, bool]
 ) -> dict[Place, Cost]:
-    """Costs of real devices at each place; measured times include the software of the API.
+    """Costs of real devices at each place, whose measured times include the API's software.
 
-    ``backends``: name of the backend by address. ``computes_on_host``: by address, whether kernels
-    and copies use the host's processors, so that they do not overlap.
+    ``backends``: name of each device's backend, by address. ``computes_on_host``: whether kernels
+    and copies of an address use the host's processors, so that they do not overlap.
     """
     costs: dict[Place, Cost] = {}
     nothing = exact(0.0, copies.confidence)
@@ -298,7 +298,10 @@ def costs_of_rows(
 
 
 def apart(copy: Copy | None, both: Interval | None) -> Copy | None:
-    """The copy if the other direction uses another bank: ``both`` is then the time of both."""
+    """Returns the times of a copy whose opposite copy uses another bank.
+
+    ``both``: time of the two copies at once, with separate banks.
+    """
     if copy is None or both is None:
         return copy
     least = max(both.value, copy.whole.value)

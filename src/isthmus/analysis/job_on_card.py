@@ -1,4 +1,4 @@
-"""Costs of a job on an emulated card: simulated copies, the board's launches, an API's software.
+"""Computes costs of a job on an emulated card: copies, launches and an API's software.
 
 Study ``transfer`` on ``card:BOARD`` simulates the card. A second card, whose bank is twice as fast,
 stands for two banks: equal streams to two banks take as long as to one bank of twice the rate, but
@@ -18,12 +18,12 @@ from isthmus.models import host_memory
 from isthmus.statistics import Interval, combined, exact
 
 MEMORY = "pinned"
-"""Host memory of the simulated copies: the card reaches it directly."""
+"""Kind of host memory of the simulated copies: the card reaches such memory directly."""
 BANK_RATE = "memory.bandwidth_Bps"
 
 
 class Api(NamedTuple):
-    """An API on an emulated card."""
+    """An API that drives an emulated card, with the costs of its software."""
 
     address: str
     backend: str
@@ -78,14 +78,14 @@ def costs(
 
 
 def _in_host_memory(job: Job, board: Board, of: CardSoftware) -> Cost:
-    """Costs of buffers that stay on the host: the kernel reads and writes them over the link."""
+    """Costs of buffers that stay on the host: the kernel accesses them over the link."""
     least = host_memory.item_s(board, job.into, job.out)
     base = replace(_without_data(board), kernel_least=least)
     return _with_software(job, base, of, None)
 
 
 def _simulated(job: Job, copies: Measured, card: str, board: Board, banks: int) -> Cost | None:
-    """Costs of link, card and driver; None if a second bank does not exist or changes nothing."""
+    """Costs of link, card and driver; None if the second bank is absent or changes nothing."""
     into = copies.copy(card, "copy", MEMORY, "h2d", job.into)
     out = copies.copy(card, "copy", MEMORY, "d2h", job.out)
     if banks == 2:
@@ -100,7 +100,7 @@ def _simulated(job: Job, copies: Measured, card: str, board: Board, banks: int) 
 
 
 def _without_data(board: Board) -> Cost:
-    """Costs of launches alone."""
+    """Costs of launches alone, without copies."""
     nothing = exact(0.0)
     own = board.seconds("driver.launch_ns")
     return Cost(
@@ -117,7 +117,7 @@ def _without_data(board: Board) -> Cost:
 def _with_software(
     job: Job, base: Cost, of: CardSoftware, host_copy: Callable[[int], Interval] | None
 ) -> Cost:
-    """Adds an API's software and the host's copies to costs."""
+    """Adds the costs of an API's software, and of the host's copies, to simulated costs."""
     transfer, kernel = Interval(*of.transfer_s), Interval(*of.kernel_s)
 
     def host(size: int) -> Interval:

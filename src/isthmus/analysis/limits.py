@@ -26,35 +26,35 @@ from isthmus.thresholds import PLATEAU, SETTLED
 
 Name = Literal["link", "links", "device memory", "memcpy"]
 COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source", "plateau")
-"""Columns of the summary: bytes a second, rate over limit, ``Limit.name``, ``Limit.source``, and
-whether a larger size is hardly faster."""
+"""Columns that limits add to a summary: bytes a second, the rate over them, ``Limit.name`` and
+``Limit.source``, and whether a larger size is hardly faster."""
 _USUAL_PAYLOAD = 256
-"""Bytes of data in a packet, if the system does not report them. A choice: the limit is 8 % lower
-with 128 bytes and 4 % higher with 512; sentences call it assumed."""
+"""Bytes of data in a packet, where the system does not report them. A choice: the limit is 8 %
+lower with 128 bytes and 4 % higher with 512; sentences call the size assumed."""
 _KNOWN = 2.0
 """Largest ratio of an interval's ends at which a rate is compared with a memory copy."""
 _STEP = 8
 """Largest factor from a size to a larger size that can show its plateau. The sizes of a run differ
 by at most this factor."""
 _NO_LINKS = ("mpi", "staged")
-"""Channels between devices that do not use the links between them."""
+"""Channels between devices whose messages do not use the links between the devices."""
 
 
 class Limit(NamedTuple):
     """The upper limit of a rate."""
 
     value: float
-    """Bytes a second left for data, of all directions that the operation uses together."""
+    """Bytes a second that are left for data, in all directions that the operation uses at once."""
     name: Name
     source: str
-    """Origin of the limit: "PCIe gen5 x16, MPS 256"."""
+    """Origin of the limit in words: "PCIe gen5 x16, MPS 256"."""
     most: float
     """Bytes a second above which a rate cannot be true; infinite where a cache may be faster."""
 
 
 _TIMES_THROUGH_BANK = {"stream": 2}
-"""How often a byte passes a bank of card memory, if more than once: the kernel of a stream reads it
-from the bank, and writes it back."""
+"""How often a byte passes a bank of card memory, where more than once: the kernel of a stream reads
+the byte from the bank, and writes it back."""
 
 
 class Limits:
@@ -70,7 +70,7 @@ class Limits:
         }
 
     def of(self, point: Point) -> Limit | None:
-        """The limit of a point's rate; None if none is known."""
+        """Returns the limit of a point's rate; None if none is known."""
         device, board = self._devices.get(point.device), self._boards.get(point.device)
         if point.operation in {"exchange", "exchange_rank"}:
             return self._between(point, board)
@@ -84,7 +84,7 @@ class Limits:
         return Limit(links, "links", "between devices", links) if links > 0 else None
 
     def _between(self, point: Point, board: Board | None) -> Limit | None:
-        """Limit by the links between ranks: all ranks' links, or those of a single rank."""
+        """Returns the limit by the links between ranks: of all ranks, or of one sending rank."""
         ranks = int(point.axes.get("ranks") or 1)
         senders = ranks if point.operation == "exchange" else 1
         if board is not None and board.has("serial"):
@@ -96,10 +96,10 @@ class Limits:
         return Limit(value, "links", "between devices", value)
 
     def _links_of_all(self, address: str) -> float:
-        """Bytes a second that each of several devices, joined by ``+``, can send to the others.
+        """Bytes a second that each of several devices can send to the others.
 
-        NaN if a device does not report its links, or if ranks share a device, so that messages do
-        not leave it.
+        ``address`` joins the devices by ``+``. NaN if a device does not report its links, or if
+        ranks share a device, so that messages stay within it.
         """
         ranks = self._run.environment.get("ranks")
         if isinstance(ranks, list):
@@ -112,17 +112,17 @@ class Limits:
 
 
 def links_Bps(device: DeviceRecord) -> float:  # noqa: N802 - a unit
-    """Bytes a second and direction of a device's links to devices like it; NaN if unknown."""
+    """Bytes a second, in each direction, of a device's links to devices of its kind, or NaN."""
     return float(device.properties.get(backends.of(device.backend).links_property, "nan"))
 
 
 def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit | None:
-    """Limit by a device's PCIe link, or by a memory bank of its board that is slower."""
+    """Returns the limit by a device's PCIe link, or by a slower memory bank of its board."""
     both = point.direction == "both"
     ways = 2 if both else 1
     if board is not None and board.has("link"):
         path = path_of(board)
-        # Data move by read requests, or otherwise by posted writes.
+        # A transfer moves its data by read requests, or by posted writes.
         read = (point.direction == "h2d") != (point.initiator == "cpu")
         rate = path.both() if both else path.reads() if read else path.writes()
         payload, link, asked = path.max_payload, path.link, str(path.max_read_request)
@@ -144,20 +144,20 @@ def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit |
 
 
 def _payload(device: DeviceRecord) -> int:
-    """Most bytes of data in a packet of the device's link; 0 where it is not known."""
+    """Most bytes of data in a packet of the device's link; 0 if unknown."""
     reported = device.link.get("max_payload_bytes", "")
     return int(reported) if reported.isdecimal() else 0
 
 
 def assumed(device: DeviceRecord) -> str:
-    """Assumption behind the limit of a device's link: ``MPS 256``; empty if nothing is assumed."""
+    """What the limit of a device's link assumes: ``MPS 256``; empty if nothing is assumed."""
     board = boards.of_device(device.properties)
     link_known = (board is not None and board.has("link")) or _payload(device) > 0
     return "" if link_known else f"MPS {_USUAL_PAYLOAD}"
 
 
 def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit | None:
-    """The rate of a device's own memory; its caches may be faster."""
+    """Returns the rate of a device's own memory as the limit; its caches may be faster."""
     if board is None:
         rate = backends.of(device.backend).memory_Bps(device.properties)
         source = "clock and width of the memory"
@@ -178,11 +178,11 @@ def memory_copies(run: Run) -> frozenset[str]:
 
 
 def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
-    """Adds limits by memory copies to copies without a link, and each rate's share of its limit.
+    """Adds memory copies as limits of copies without a link, and each rate's share of its limit.
 
-    A rate below its plateau has no share, because latency bounds it. Two kinds of limit apply at
-    any size: a memory copy of the same size, and links between devices, because effective bandwidth
-    is defined as a mean that includes small messages.
+    A rate below its plateau has no share, because latency bounds it. Two kinds of limit give a
+    share at any size: a memory copy of the same size, and links between devices, because effective
+    bandwidth is by definition a mean that includes small messages.
     """
     frame = frame.copy()
     place = {label: i for i, label in enumerate(frame.index)}
@@ -202,7 +202,7 @@ def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
 
 
 def on_plateau(frame: Frame, axes: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether the rate of each row is on the plateau of its series: it hardly grows with size.
+    """Whether the rate of each row is on its series' plateau, where it hardly grows with size.
 
     The plateau begins at the smallest size whose rate no larger size exceeds by more than
     ``PLATEAU``. A series has rows that differ in size only.
@@ -226,7 +226,7 @@ def on_plateau(frame: Frame, axes: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def _settled(rates: Sequence[tuple[int, float]]) -> range:
-    """Indices of the rates on the plateau; ``rates``: sizes with rates, in order of size."""
+    """Indices of the rates on the plateau; ``rates``: pairs of size and rate, in order of size."""
     last = len(rates) - 1
     sizes = [size for size, _ in rates]
     backwards = accumulate((rate for _, rate in reversed(rates)), max)
@@ -242,9 +242,9 @@ def _settled(rates: Sequence[tuple[int, float]]) -> range:
 
 
 def _with_memory_copy(frame: Frame, run: Run) -> Iterator[Any]:
-    """Rows without a limit, joined with the best memory copy of their operation and size.
+    """Yields rows without a limit, joined with the best memory copy of their operation and size.
 
-    ``label`` is the row's label in ``frame``; the names of the copy's columns end in ``_copy``.
+    A row's ``label`` is its label in ``frame``; columns of the memory copy end in ``_copy``.
     """
     certain = frame["ci_high_s"] <= _KNOWN * frame["ci_low_s"]
     usable = frame["direction"].ne("") & frame["clock"].eq("host") & frame["bandwidth_Bps"].gt(0)

@@ -1,4 +1,4 @@
-"""A run file for Python: ``isthmus.load``."""
+"""A run file with its analysis as a Python object, which ``isthmus.load`` returns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LoadedRun:
         """Raises UsageError with one line on what is wrong with the file."""
         self.path = Path(path)
         self.run: Run = run_file.load(self.path)
-        """All that the file holds."""
+        """Content of the run file."""
 
     def __repr__(self) -> str:
         """Describes the run: ``LoadedRun('first.json'): 12 points of transfer``."""
@@ -41,7 +41,7 @@ class LoadedRun:
             return summarise(self.run)
 
     def frame(self) -> pd.DataFrame:
-        """One row for each point and clock: the columns of ``show --format csv``, host and date.
+        """One row for each point and clock: the columns of ``show --format csv``, and the run's.
 
         ``isthmus export`` writes the same columns.
         """
@@ -50,31 +50,31 @@ class LoadedRun:
     def samples(self) -> pd.DataFrame:
         """One row for each sample: point, its axes, ``clock``, ``rerun``, ``index``, ``seconds``.
 
-        ``rerun`` is the process; ``seconds`` are those of one repetition.
+        ``rerun`` is the number of the process; ``seconds`` is the time of one repetition.
         """
         return typed(with_run(samples_of(self.run), self.run))
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """Findings of the run, which ``isthmus show`` prints, as data."""
+        """Findings of the run as data; ``isthmus show`` prints their sentences."""
         with analysing(self.path):
             return findings(self.run, self._summary)
 
     @cached_property
     def answers(self) -> list[Answer]:
-        """Tables behind the findings, one for each question of its studies."""
+        """Tables behind the findings, one table for each question of the run's studies."""
         with analysing(self.path):
             return answers(self.run, self._summary)
 
     @property
     def environment(self) -> dict[str, Any]:
-        """The machine: host, processor, kernel, memory, power settings."""
+        """The machine that measured: host, processor, kernel, memory, power settings."""
         return self.run.environment
 
     def compare(
         self, other: LoadedRun, least: float | None = None, *, mixed: bool = False
     ) -> changes.Comparison:
-        """What changed from this run to another: ``isthmus compare``.
+        """Compares the times of another run with this run's, as ``isthmus compare`` does.
 
         ``least``: smallest relevant difference as a share, else the runs' precision. ``mixed``:
         simulated times are compared with measured ones. Raises UsageError where the runs have no

@@ -1,4 +1,4 @@
-"""Facts about machines from run files: names of hosts, and findings of the checks."""
+"""Reads facts about machines from run files: names of hosts, and findings of the checks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from isthmus.results.run_file import Run, moment
 
 
 class Fact(NamedTuple):
-    """What a check found bad or warns of, or a link that is less than the card's."""
+    """A bad result or a warning of a check, or a link that is less than the card allows."""
 
     device: str
-    """Address of the device; empty for the machine itself."""
+    """Address of the device; empty if the fact is about the machine."""
     check: str
     found: str
     cause: str
     less: bool
-    """Whether the finding lowers the limit of the link."""
+    """Whether the finding lowers the limit of the device's link."""
 
 
 def facts_of(run: Run) -> Iterator[Fact]:
@@ -38,10 +38,10 @@ def facts_of(run: Run) -> Iterator[Fact]:
 
 
 def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, str]:
-    """The shown name of each host: ``node1`` and ``node1.example.org`` are the same host.
+    """Name to show for each host: ``node1`` and ``node1.example.org`` are the same host.
 
-    They are different hosts if several domains have a ``node1``. A ``wanted`` name is shown as it
-    is. Else the short name is shown, if the name of any host has a domain.
+    They are different hosts if several domains have a ``node1``. A name in ``wanted`` is shown
+    unchanged. Otherwise the short name is shown, if the name of any host has a domain.
     """
     alike: dict[str, dict[str, None]] = {}
     for name in (*wanted, *names):
@@ -60,6 +60,6 @@ def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, st
 
 
 def started(run: Run) -> datetime | None:
-    """When a run began; a time without a zone is UTC, as the run file has it."""
+    """Returns when a run began; a time without a zone is taken as UTC."""
     at = moment(run.started)
     return at.replace(tzinfo=timezone.utc) if at and at.tzinfo is None else at

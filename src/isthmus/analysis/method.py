@@ -27,7 +27,7 @@ from isthmus.statistics import Basis, middle
 
 @dataclass(frozen=True)
 class Range:
-    """Least and largest of some numbers."""
+    """Smallest and largest of several numbers."""
 
     least: float
     most: float
@@ -45,25 +45,25 @@ class Missing:
 
     failed: int
     skipped: int
-    """Points that the machine or the device does not allow."""
+    """Number of points that the machine or the device does not allow."""
     not_reached: int
     left_for_longer: int
-    """Further points of the study that the run did not plan."""
+    """Number of further points of the study that the run did not plan, to save time."""
 
     @property
     def points(self) -> int:
-        """Number of planned points without a sample."""
+        """Number of points of the plan without a sample, for any reason."""
         return self.failed + self.skipped + self.not_reached
 
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock that samples were read from."""
+    """A clock whose readings gave samples."""
 
     source: str
     resolution_s: Range
     empty_pair_s: Range
-    """Seconds between two readings with nothing between them, taken off each sample."""
+    """Seconds between two readings with nothing between them, which each sample has subtracted."""
 
 
 @dataclass(frozen=True)
@@ -73,21 +73,21 @@ class Rows:
     by_basis: Mapping[Basis, int]
     """Number of rows by estimator of their figure and interval."""
     processes: Range
-    """Processes of a row, for rows that several processes measured."""
+    """Number of processes of a row, for rows that several processes measured."""
     without_interval: int
-    """Rows of one process that has too few samples for an interval."""
+    """Number of rows of one process that has too few samples for an interval."""
     converged: int
-    """Rows of several processes whose interval is as narrow as the run wanted."""
+    """Number of rows of several processes whose interval is as narrow as the run wanted."""
     disturbed: int
     with_state: int
-    """Rows whose intervals cover what the state of the machine adds to them."""
+    """Number of rows whose intervals include the effect of the machine's state."""
     state_share: float
-    """Share of these rows' variance that comes from the machine's state (median)."""
+    """Median, over these rows, of the share of variance that comes from the machine's state."""
     on_device_clock: int
 
     @property
     def several(self) -> int:
-        """Rows that several processes measured."""
+        """Number of rows that several processes measured."""
         return sum(
             self.by_basis.get(estimator, 0)
             for estimator in ("signed ranks", "Student", "order statistics over processes")
@@ -95,16 +95,16 @@ class Rows:
 
     @property
     def all(self) -> int:
-        """All measured rows."""
+        """Number of all measured rows."""
         return sum(self.by_basis.values())
 
 
 @dataclass(frozen=True)
 class Method:
-    """How a run was measured."""
+    """Counts of how a run was measured."""
 
     points: int
-    """Points of the plan."""
+    """Number of points of the plan."""
     measured: int
     missing: Missing
     operations: Mapping[str, Sequence[str]]
@@ -115,25 +115,25 @@ class Method:
     """Sizes of measured points that move data, in bytes."""
     processes: Range
     samples_each: Range
-    """Samples of a point in a process."""
+    """Number of samples of a point in one process."""
     samples: int
     """Number of all samples; a repetition that two clocks timed is one sample."""
     twice_timed: int
-    """Samples that a second clock timed, too."""
+    """Number of samples that a second clock timed, too."""
     batch: Range
-    """Repetitions that a sample is the mean of."""
+    """Number of repetitions whose mean is a sample."""
     rows: Rows
     clocks: tuple[Clock, ...]
     processes_with_readings: int
-    """Processes that read the host's speed."""
+    """Number of processes that read the host's speed."""
     steal: float
-    """Share of ``steal_of`` that a hypervisor took."""
+    """Share of processor time that a hypervisor took; ``steal_of`` says of which period."""
     steal_of: str
-    """Words for the time that ``steal`` is a share of, as in ``isthmus doctor``."""
+    """Words for the period that ``steal`` is a share of, as in ``isthmus doctor``."""
     verified: int
     wrong: int
     unverified: int
-    """Measured points whose data were not or cannot be verified."""
+    """Number of measured points whose data were not or cannot be verified."""
 
 
 def method(run: Run) -> Method:
@@ -173,14 +173,14 @@ def method(run: Run) -> Method:
 
 
 def _counted(point: Point, run: Run) -> list[ClockName]:
-    """Clocks whose samples count: only the simulated clock for an emulated card."""
+    """Clocks whose samples of a point count: for an emulated card only the simulated clock."""
     clocks = [clock for clock in CLOCKS if measured_on(point, clock)]
     own = ["simulated"] if point.device in simulated_devices(run) else clocks
     return [clock for clock in clocks if clock in own]
 
 
 def _operations(points: Iterable[Point]) -> dict[str, list[str]]:
-    """Operations by direction, in order of appearance."""
+    """Returns operations by direction, in order of appearance."""
     by_direction: dict[str, dict[str, None]] = {}
     for point in points:
         by_direction.setdefault(point.direction, {})[point.operation] = None
@@ -188,7 +188,7 @@ def _operations(points: Iterable[Point]) -> dict[str, list[str]]:
 
 
 def _steal(run: Run) -> tuple[float, str]:
-    """The share of time that a hypervisor took, and the words for that time."""
+    """The share of processor time that a hypervisor took, and words for the period it is of."""
     share = steal.during(Facts.of_run(run))
     return share or (host_state.steal_share(run, run.points), "processor time")
 
@@ -241,7 +241,7 @@ def _summary(run: Run) -> Frame:
 
 
 def _read_clocks(measured: _Measured) -> Iterator[Clock]:
-    """Clocks of the host, with their resolution; simulated times need no clock."""
+    """Yields the clocks of the host, with their resolution; simulated times need no clock."""
     reruns = [r for point, clocks in measured if "simulated" not in clocks for r in point.reruns]
     for source in dict.fromkeys(rerun.clock.source for rerun in reruns):
         of_source = [rerun for rerun in reruns if rerun.clock.source == source]

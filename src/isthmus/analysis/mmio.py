@@ -1,4 +1,4 @@
-"""Questions of the study ``mmio``: times of loads and stores, and what follows from them."""
+"""Answers the questions of study ``mmio``: times of loads and stores, and derived figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from isthmus.statistics import Interval, combined
 from isthmus.studies.base import Analysis
 
 _MOVED = 1 << 20
-"""Bytes that a method of ``ways`` stores in blocks of decreasing size."""
+"""Bytes stored in blocks of decreasing size by one method of ``ways`` to time the driver."""
 NO_FENCE = "none"
 
 
@@ -43,19 +43,19 @@ class Device:
         return self.rows[self.rows["operation"].isin(["store", "bar_memory_load"])]
 
     def of(self, operation: str, **wanted: object) -> Frame:
-        """Rows of an operation with these values, from small to large."""
+        """Rows of an operation whose columns have the wanted values, from small to large."""
         rows = self.rows[self.rows["operation"] == operation]
         for name, value in wanted.items():
             rows = rows[rows[name] == value]
         return rows.sort_values("bytes")
 
     def one(self, operation: str, **wanted: object) -> Interval | None:
-        """Time of the first such row; None where there is none."""
+        """Time of the first row of an operation with the wanted values; None without a row."""
         rows = self.of(operation, **wanted)
         return time_of(rows.iloc[0]) if len(rows) else None
 
     def latency(self, operation: str) -> Interval | None:
-        """Latency of one load of 8 B, or of the widest narrower one, without overlap."""
+        """Latency of one load of 8 B, else of the widest narrower load, without overlap."""
         loads = self.of(operation, pipelined="no", fence=NO_FENCE)
         loads = loads[loads["instruction"].isin(["mov", "read_register"])]
         loads = loads[loads["memory"].isin(["bar_uc", "bar_wc"])]
@@ -63,17 +63,17 @@ class Device:
 
 
 def devices(context: AnalysisContext) -> Iterator[Device]:
-    """Each device of the run with each clock that it was measured on."""
+    """Yields each device of the run on each clock that measured it."""
     timed = context.timed
-    timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # a board has other times
+    timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # it times software, no board
     for (address, clock), rows in timed.groupby(["device", "clock"], sort=False):
         yield Device(context, str(address), str(clock), rows)
 
 
 def ways(device: Device) -> Iterator[tuple[str, Interval]]:
-    """Time that the driver adds to an access, by each of the report's methods with rows.
+    """Yields times that the driver adds to an access, one by each method that has rows.
 
-    A further method is the start-up time of reads of configuration space.
+    Methods are those of McCalpin's report, and the start-up time of reads of configuration space.
     """
     stores = device.of("syscall_store")
     stores = stores[_MOVED % stores["bytes"] == 0]
@@ -107,11 +107,11 @@ def _line(x: Any, rows: Frame, scale: Any = 1.0) -> tuple[Interval, Interval]:
 
 
 _PIO = (("movntdqa", "bar_wc", 64), ("mov", "bar_uc", 8))
-"""Pipelined loads that DMA is compared with: instruction, mapping, width."""
+"""Pipelined loads that DMA is compared with: instruction, mapping, bytes of a load."""
 
 
 def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, Interval]]:
-    """Size from which on DMA is faster, by the loads' instruction, with its interval."""
+    """Yields the size from which on DMA is faster than loads, for each instruction of a load."""
     dma = device.of("dma_read")
     if dma.empty:  # else copies of study transfer
         every = context.every
@@ -128,7 +128,7 @@ def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, I
 
 
 def _meeting(pio: Frame, dma: Frame, of_pio: str, of_dma: str) -> float:
-    """Size from which on DMA is faster, interpolated in log-log; NaN where it never is."""
+    """Size in bytes from which on DMA is faster, interpolated in log-log; NaN where it never is."""
     both = pio.merge(dma, on="bytes", suffixes=("", "_of_dma")).sort_values("bytes")
     if len(both) < 2:
         return float("nan")
@@ -141,15 +141,15 @@ def _meeting(pio: Frame, dma: Frame, of_pio: str, of_dma: str) -> float:
 
 
 _CPU_HERTZ = 3.4e9
-"""Clock of the processor of McCalpin, TACC TR-14-10, section 5.2, whose lost work is shown."""
+"""Clock of the processor in McCalpin, TACC TR-14-10, section 5.2, whose lost work is shown."""
 _INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
-"""Work of a core of that processor in each cycle."""
+"""Instructions and floating-point operations of one core of that processor in each cycle."""
 _PACKET = 24
 """Bytes that a packet of a store or a load adds to its data, with 64-bit addresses."""
 _COMPLETION = 20
 """Bytes that a completion adds to its data."""
 _TRIPS = 3.0
-"""Read latencies of one synchronisation: half to push, one and a half to poll, one to fetch."""
+"""Read latencies in one synchronisation: half to push, one and a half to poll, one to fetch."""
 _ACCELERATOR_FLOPS = 1e12
 _SINGLE_ACCESSES = (
     "register_load", "bar_memory_load", "syscall_load", "poll", "host_load", "line_exchange",
@@ -161,7 +161,7 @@ _SINGLE_ACCESSES = (
     "device clock operation memory instruction bytes [median_s]",
 )  # fmt: skip
 def accesses(context: AnalysisContext) -> Rows:
-    """Time of one access of each kind, without overlap, and of the host's own memory."""
+    """Yields the time of one access of each kind, without overlap, and of host memory."""
     for device in devices(context):
         for operation in _SINGLE_ACCESSES:
             dependent = device.of(operation, pipelined="no", fence=NO_FENCE)
@@ -174,7 +174,7 @@ def accesses(context: AnalysisContext) -> Rows:
 
 @question("driver", "What does a system call add to an access?", "device clock way [overhead_s]")
 def driver(context: AnalysisContext) -> Rows:
-    """Time of a system call without the access that it makes."""
+    """Yields the time of a system call less that of the access that it makes."""
     for device in devices(context):
         for way, share in ways(device):
             yield device.address, device.clock, way, share
@@ -185,7 +185,7 @@ def driver(context: AnalysisContext) -> Rows:
     "device clock operation memory instruction width bytes bandwidth_Bps limit_share flags",
 )  # fmt: skip
 def bandwidths(context: AnalysisContext) -> Rows:
-    """Best rate of stores and loads by mapping and instruction, as a share of the link."""
+    """Yields the best rate of stores and loads by mapping and instruction, as share of the link."""
     same = ["operation", "memory", "instruction", "width"]
     for device in devices(context):
         best = device.moving.sort_values("bandwidth_Bps", ascending=False).drop_duplicates(same)
@@ -199,7 +199,7 @@ def bandwidths(context: AnalysisContext) -> Rows:
     "device latency_s rate_Bps lines",
 )  # fmt: skip
 def concurrency(context: AnalysisContext) -> Rows:
-    """Cache lines that must be in flight to fill a link: rate x latency / 64 B."""
+    """Yields the cache lines that must be in flight to fill a link: rate x latency / 64 B."""
     for device in devices(context):
         load = device.latency("bar_memory_load") or device.latency("register_load")
         if load and device.link:
@@ -213,7 +213,7 @@ def concurrency(context: AnalysisContext) -> Rows:
     "flops_not_done",
 )  # fmt: skip
 def synchronisation(context: AnalysisContext) -> Rows:
-    """Time of one synchronisation: computed from read latencies, and measured by polling."""
+    """Yields the time of a synchronisation: computed from read latencies, measured by polling."""
     for device in devices(context):
         load = device.latency("register_load") or device.latency("bar_memory_load")
         if load is None:
@@ -231,7 +231,7 @@ def synchronisation(context: AnalysisContext) -> Rows:
     "device clock instruction [crossover_bytes] predicted_bytes residual",
 )  # fmt: skip
 def crossover(context: AnalysisContext) -> Rows:
-    """Size from which DMA reads the device faster than loads do: measured, and predicted."""
+    """Yields the size from which DMA reads the device faster than loads: measured and predicted."""
     for device in devices(context):
         for instruction, size in crossings(device, context):
             predicted = np.nan
@@ -246,7 +246,7 @@ def crossover(context: AnalysisContext) -> Rows:
     "device clock operation memory instruction width bytes median_s least_s anomaly",
 )  # fmt: skip
 def anomalies(context: AnalysisContext) -> Rows:
-    """Rows that are faster than one packet for each access would allow, with the reason."""
+    """Yields rows that are faster than one packet for each access allows, with the reason."""
     for device in devices(context):
         link = device.link
         if link is None:
@@ -277,13 +277,13 @@ ACCESSES = {
     "host_load": "load of host memory",
     "line_exchange": "cache line to another core and back",
 }
-"""Words for each operation, the most important first."""
+"""Words for each operation, the most important operation first."""
 _CORE_LINES = 10
 """Approximate number of cache lines that one core keeps in flight."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """Headlines: the times of four kinds of access."""
+    """Returns findings on the times of four kinds of access, on stores and on the link."""
     accesses = list(_accesses(context))
     first: dict[str, Finding] = {}
     for access in accesses:
@@ -307,7 +307,7 @@ def _on(context: AnalysisContext, row: Any, what: str) -> str:
 
 
 def _stores(context: AnalysisContext) -> Iterator[Finding]:
-    """The highest rate at which a core stores to the device."""
+    """Yields the highest rate at which a core stores to the device."""
     table = bandwidths(context).table
     for _, stores in groups(table[table["operation"] == "store"], ["device"]):
         row = common.at_peak(stores)
@@ -323,7 +323,7 @@ def _stores(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _lines(context: AnalysisContext) -> Iterator[Finding]:
-    """Cache lines that must be in flight to fill the link (Little's law)."""
+    """Yields the cache lines that must be in flight to fill the link (Little's law)."""
     table = concurrency(context).table
     for row in each(table[table["lines"] > _CORE_LINES]):
         yield common.finding_of(

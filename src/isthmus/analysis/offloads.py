@@ -1,4 +1,4 @@
-"""Offloads of a run: phases by repetition, their sums, and differences between two."""
+"""Reads the offloads of a run: phases by repetition, sums, and differences of two offloads."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ ALGORITHM = tuple(
     for phase in ACCELERATOR
     if phase not in {"initialise", "program_device", "allocate", "populate"}
 )
-"""Phases of an offload without starting the runtime and making the operands."""
+"""Phases of an offload that count as its algorithm: no start of the runtime, no new operands."""
 SOFTWARE = ("software_vadd", "software_vadd_simd")
 _NOT_ALGORITHM = ("allocate", "populate", "remainder")
 """Phases of a repeated offload that do not belong to the algorithm, for any kind of memory."""
 Pairs = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Seconds of the algorithm in one process: of one kind of memory, and of the adjacent reference
-offloads."""
+"""Seconds of the algorithm in one process: with one kind of memory, and of the reference offloads
+that alternated with them."""
 
 
 @dataclass(frozen=True)
 class Seconds:
-    """Seconds by number of the process.
+    """Seconds of one quantity, by number of the process.
 
     Differences and ratios are formed within each process, whose offloads were close in time, so
     that common disturbances cancel. A single simulated value is exact.
@@ -48,7 +48,7 @@ class Seconds:
     simulated: bool = False
 
     def __bool__(self) -> bool:
-        """Whether any process measured it."""
+        """Whether any process measured the quantity."""
         return bool(self.of)
 
     @property
@@ -58,7 +58,7 @@ class Seconds:
 
     @property
     def interval(self) -> Interval:
-        """The estimate with its interval; needs a process that measured it."""
+        """The estimate with its interval; raises an error if no process measured the quantity."""
         return self._estimated(list(self.of.values()), over_processes)
 
     def pairs(self, other: Seconds) -> list[tuple[float, float]]:
@@ -91,10 +91,10 @@ class Comparison(NamedTuple):
     """Difference and ratio of the times of two kinds of memory."""
 
     difference: Interval
-    """Seconds, first less second; its confidence is simultaneous with the other comparisons."""
+    """Seconds, first less second, with confidence that is simultaneous over all comparisons."""
     ratio: Interval
-    """First over second, at the run's confidence: to state that all cases are equal, no single
-    test needs more (Berger, Technometrics 24 (1982), 295)."""
+    """First over second, at the run's confidence: the statement that all cases are equal needs no
+    higher confidence of a single test (Berger, Technometrics 24 (1982), 295)."""
     repetitions: int
     judgement: Judgement
 
@@ -109,19 +109,19 @@ class Case:
     relative_offset: int
     elements: int
     phases: Mapping[str, Mapping[int, float]]
-    """Seconds of the first offload in each process."""
+    """Seconds of each phase in the first offload, by process."""
     warm: Mapping[str, Mapping[int, float]]
-    """Median seconds of the repeated offloads in each process."""
+    """Median seconds of each phase over the repeated offloads, by process."""
     pairs: Mapping[int, Pairs]
-    """Times by process, for processes in which repeated and reference offloads alternated."""
+    """Seconds by process, where repeated offloads and reference offloads alternated."""
     noise: Mapping[str, Sequence[Noise]]
     simulated: bool
     crossing: bool = False
-    """Whether times are simulated below a real runtime: without the runtime's software."""
+    """Whether times are simulated below a real runtime: they lack the runtime's software."""
     through_emulation: bool = False
-    """Whether times are of a runtime above an emulated card, which say nothing of a real board."""
+    """Whether a runtime above an emulated card was timed: its times do not hold for a board."""
     verified: bool = True
-    """Whether the sums are right; false if the API has no device."""
+    """Whether the sums are right; false for an API without a device, which computes nothing."""
 
     @property
     def bytes(self) -> int:
@@ -140,16 +140,16 @@ class Case:
 
     @property
     def place(self) -> str:
-        """The kind of memory, with its offset."""
+        """The kind of memory with its offset in the page."""
         return f"{self.memory} +{self.relative_offset} B" if self.relative_offset else self.memory
 
     @property
     def add(self) -> str:
-        """Phase of the addition on the host: the one with vector instructions if measured."""
+        """Phase of the addition on the host, with vector instructions if those were measured."""
         return next((name for name in reversed(SOFTWARE) if name in self.phases), "")
 
     def sum(self, *names: str, warm: bool = False) -> Seconds:
-        """Sum of phases; a phase that the case lacks counts as zero."""
+        """Seconds of these phases together; a phase that the case lacks counts as zero."""
         source = self.warm if warm else self.phases
         parts = [source[name] for name in names if source.get(name)]
         common = set.intersection(*map(set, parts)) if parts else set()
@@ -178,12 +178,12 @@ def cases(run: Run) -> list[Case]:
 
 
 def offloads(run: Run) -> list[Case]:
-    """Cases of devices; the host itself has additions but no offload."""
+    """Cases of devices; the host alone has additions but no offload."""
     return [case for case in cases(run) if "total" in case.phases and not case.through_emulation]
 
 
 def real_hosts(run: Run) -> list[Case]:
-    """Offloads whose time includes the host's software."""
+    """Offloads whose times include the host's software."""
     return [case for case in offloads(run) if not case.crossing]
 
 
@@ -235,7 +235,7 @@ def _algorithm(pairs: Mapping[str, Pairs]) -> Pairs | None:
 
 
 def groups(cases: Iterable[Case]) -> list[list[Case]]:
-    """Groups of cases that differ in memory only; the reference is the first of its group."""
+    """Groups of cases that differ in memory only; each group begins with its reference."""
     by_device: dict[tuple[str, int, bool], list[Case]] = {}
     for case in cases:
         key = (case.device, case.elements, case.through_emulation)
@@ -249,7 +249,7 @@ def _before(case: Case) -> tuple[bool, ...]:
 
 
 def largest(cases: Iterable[Case], least: int = 1) -> list[list[Case]]:
-    """The group of each device with the largest vectors and at least ``least`` cases."""
+    """The group with each device's largest vectors, among groups of ``least`` or more cases."""
     by_device: dict[str, list[Case]] = {}
     for group in groups(cases):
         groups_of_device = by_device.get(group[0].device)
@@ -263,10 +263,10 @@ def largest(cases: Iterable[Case], least: int = 1) -> list[list[Case]]:
 def contrast(
     a: Case, b: Case, confidence: float, simultaneous: float, precision: float, *, warm: bool
 ) -> Comparison:
-    """Compares the algorithm of two cases; ``confidence`` is of the ratio.
+    """Compares the algorithm of two cases; ``confidence`` holds for the ratio.
 
-    ``simultaneous``: confidence of the difference. ``warm``: compare repeated offloads. If these
-    alternated with offloads of ``b``, each process gives one value: the median over its pairs.
+    ``simultaneous``: confidence of the difference. ``warm``: repeated offloads are compared. Where
+    these alternated with offloads of ``b``, a process gives one value: the median over its pairs.
     Differences between processes, most of the scatter on a busy machine, then cancel. The judgement
     is "undecided" if difference and ratio disagree.
     """

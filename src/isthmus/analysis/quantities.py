@@ -1,4 +1,4 @@
-"""Quantities that comparisons match, classes of sizes, and trusted times."""
+"""Quantities by which comparisons match points, classes of sizes, and trusted times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
 _MIDDLE = f"between {wording.size(SMALL)} and {wording.size(LARGE)}"
 """Name of the class between small and large sizes."""
 Outcome = Literal["pass", "fail", "undecided"]
-"""Result of a gate."""
+"""Result of a gate on a whole comparison."""
 Standing = Literal["slower", "within", "undecided"]
 """Result of a gate for one time: certainly slower, certainly within its limit, or neither."""
 CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
@@ -28,14 +28,14 @@ CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A measured quantity, which is compared with the same quantity of another run, by size."""
+    """A measured quantity at all sizes; a comparison matches equal quantities of two sides."""
 
     study: str
     device: str
     operation: str
     memory: str
     axes: str
-    """Values in words of the axes in which otherwise equal points differ."""
+    """In words, values of the axes that tell points of otherwise equal quantities apart."""
     clock: str
 
     @property
@@ -50,10 +50,10 @@ class Quantity:
 
 
 class Coverage(NamedTuple):
-    """How much is decided of one kind of quantity on one device.
+    """How many series of one kind of quantity are decided, on one device.
 
     A kind is a study's operation on a clock, in one class of sizes: small sizes show a latency,
-    large ones a rate. Its series differ in memory and axes.
+    large sizes a rate. Series of a kind differ in memory and axes.
     """
 
     study: str
@@ -61,10 +61,10 @@ class Coverage(NamedTuple):
     operation: str
     clock: str
     sizes: str
-    """Class of the sizes: ``size_class``."""
+    """Class of the quantity's sizes in words, by ``size_class``."""
     series: int
     decided: int
-    """How many of ``series`` have another verdict than "undecided"."""
+    """Number of series whose verdict is not "undecided"."""
 
 
 IDENTITY = tuple(one.name for one in fields(Quantity))
@@ -86,7 +86,7 @@ def coverage(judged: Iterable[tuple[Quantity, str, Judgement | Standing]]) -> li
 
 
 def size_class(size: int) -> str:
-    """The class of a size in words; empty for size 0."""
+    """Returns the class of a size in words; empty for size 0."""
     low, high = next((ends for ends in CLASSES if ends[0] <= size <= ends[1]), (0, 0))
     if not high:
         return ""
@@ -96,12 +96,12 @@ def size_class(size: int) -> str:
 
 
 def identity(row: Mapping[str, Any]) -> dict[str, str]:
-    """Values of a quantity, by name, from a row of a table."""
+    """Values of a quantity, by name of its fields, from a row of a table."""
     return {name: str(row[name]) for name in IDENTITY}
 
 
 def trusted_logs(point: Point, clock: ClockName) -> tuple[dict[int, list[float]], str]:
-    """Log seconds of each process's median, or of all its simulated samples; and a reason if none.
+    """Log seconds of each process's median, or all simulated samples; else a reason for none.
 
     The reason is ``wrong data``, ``failed`` or ``no time``; empty if there are times.
     """

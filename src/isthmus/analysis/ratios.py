@@ -28,7 +28,7 @@ _MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "lo
 
 
 class Ratio(NamedTuple):
-    """A ratio of times with its interval."""
+    """A ratio of times with its interval, over sizes and reruns."""
 
     interval: Interval
     sizes: int
@@ -38,12 +38,12 @@ class Ratio(NamedTuple):
 
     @property
     def within(self) -> bool:
-        """Whether the interval covers one process only."""
+        """Whether one process measured the ratio, so that its interval covers that process only."""
         return self.reruns == 1
 
     @property
     def cells(self) -> tuple[Interval, bool, int, int]:
-        """Cells of a table: ratio, whether within one process, sizes, reruns."""
+        """Cells of a table: ratio, whether one process measured it, number of sizes and reruns."""
         return self.interval, self.within, self.sizes, self.reruns
 
     def inverse(self) -> Ratio:
@@ -52,7 +52,7 @@ class Ratio(NamedTuple):
 
 
 class Memories(NamedTuple):
-    """Kinds of memory that are compared: of a device, and of its reference."""
+    """Kinds of memory that are compared: the device's, and its reference's."""
 
     own: str
     reference: str
@@ -62,7 +62,7 @@ class Memories(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """One operation measured on two devices: ``times`` has one row per size and rerun."""
+    """An operation measured on two devices: ``times`` has one row for each size and rerun."""
 
     device: str
     reference: str
@@ -73,12 +73,12 @@ class Pair(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """First cells of its rows: device, reference, operation, memory and axes."""
+        """First cells of the pair's rows: device, reference, operation, memory and axes."""
         return self.device, self.reference, self.operation, str(self.memories), self.axes
 
 
 def varying_axes(points: Iterable[Point]) -> list[str]:
-    """The axes in which these points differ, in order."""
+    """Names of the axes in which these points differ, in order."""
     values: dict[str, set[int | str]] = {}
     for point in points:
         for name, value in point.axes.items():
@@ -88,19 +88,19 @@ def varying_axes(points: Iterable[Point]) -> list[str]:
 
 
 def with_axes(frame: Frame, names: Sequence[str]) -> Frame:
-    """Adds the column ``axes``: the named columns in words."""
+    """Adds the column ``axes``: values of the named columns in words."""
     columns = [[f"{n} {whole(v)}" if not missing(v) else "" for v in frame[n]] for n in names]
     texts = [", ".join(filter(None, words)) for words in zip(*columns, strict=True)]
     return frame.assign(axes=texts if names else "")
 
 
 def whole(value: Any) -> Any:
-    """An axis value as text; whole numbers that a frame stores as floats become whole again."""
+    """An axis value as text, where a whole number that a frame stores as a float is whole again."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def groups(frame: Frame, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Frame]]:
-    """Groups of rows that are equal in all of these columns, in order of appearance."""
+    """Yields groups of rows that are equal in all these columns, in order of appearance."""
     for key, group in frame.groupby(list(keys), sort=False, dropna=False):
         yield tuple(map(str, key)), group
 
@@ -122,7 +122,7 @@ def first_bank(rows: Frame) -> Frame:
 
 
 def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
-    """Reruns with this verification and a host time above the clock's resolution."""
+    """Yields a point's reruns with this verification and a host time above clock resolution."""
     if all(rerun.verified != "false" for rerun in point.reruns):
         for rerun in point.reruns:
             measured = "host" in rerun.clocks and rerun.clocks["host"].ticks
@@ -133,7 +133,7 @@ def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
 def medians(
     run: Run, study: str, verified: Verified = "true", points: Sequence[Point] | None = None
 ) -> Frame:
-    """Logarithms of each trusted rerun's median host time and of its 95 % interval.
+    """Logarithms of each trusted rerun's median host time, and of the ends of its 95 % interval.
 
     ``points``: points of the run that count; None: all.
     """
@@ -142,7 +142,7 @@ def medians(
     axes = varying_axes(point for point in points if point.study == study)
     columns: dict[str, list[object]] = {name: [] for name in (*_MEDIANS, *axes)}
     for point in points:
-        # Host times above an emulated card say nothing of a board.
+        # Host times above an emulated card are of software: they do not hold for a board.
         if point.study != study or point.device in simulated:
             continue
         for rerun in _trusted(point, verified):
@@ -163,7 +163,7 @@ def medians(
 
 
 def divide(numerator: Frame, denominator: Frame) -> Frame:
-    """Log ratios of points that both sides have in a rerun, and distances to both ends."""
+    """Log ratios at points that both sides measured in a rerun, with distances to both ends."""
     both = numerator.merge(denominator, on=["bytes", "rerun"], suffixes=("", "_of"))
     return Frame(
         {
@@ -177,9 +177,9 @@ def divide(numerator: Frame, denominator: Frame) -> Frame:
 
 
 def complete(times: Frame) -> Frame:
-    """Keeps sizes and reruns so that every rerun has every size.
+    """Drops sizes or reruns, so that every kept rerun measured every kept size.
 
-    As many sizes as possible are kept with six common reruns; more reruns if that loses no size.
+    Most sizes that have six common reruns are kept; more reruns stay if that drops no size.
     """
     if times.empty:
         return times
@@ -197,10 +197,10 @@ def complete(times: Frame) -> Frame:
 
 
 def ratio(times: Frame, confidence: float) -> Ratio | None:
-    """Geometric mean over sizes with its interval over reruns; None without a common point.
+    """Geometric mean of the ratio over sizes, with its interval over reruns; None without a point.
 
-    Only ``complete`` sizes count. With one rerun, the half-width is the mean over the sizes, as if
-    their errors were fully correlated.
+    Only sizes that ``complete`` keeps count. With one rerun, half-widths are means over sizes, as
+    if their errors were fully correlated.
     """
     kept = complete(times)
     if kept.empty:
@@ -216,7 +216,7 @@ def ratio(times: Frame, confidence: float) -> Ratio | None:
 
 
 def by_size(times: Frame, confidence: float) -> Frame:
-    """The ratio at each size: ``bytes, ratio, low, high, within``, from small to large."""
+    """The ratio at each size: columns ``bytes, ratio, low, high, within``, from small to large."""
     rows = []
     for size, group in times.groupby("bytes"):
         time_ratio = ratio(group, confidence)
@@ -244,13 +244,13 @@ def pairs(run: Run, table: Frame) -> list[Pair]:
 
 
 def software_only(run: Run) -> frozenset[str]:
-    """Addresses whose API has no device, so that the time is that of its software."""
+    """Addresses of APIs without a device, whose times are those of their software."""
     devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
     return frozenset(devices)
 
 
 def by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[Memories, Frame, Frame]]:
-    """Rows of two devices by common kind of memory, or by the only kind of each device."""
+    """Yields rows of two devices by common kind of memory, or by each device's only kind."""
     own, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))
     kinds = [(kind, kind) for kind in own if kind in other]
     if not kinds and len(own) == len(other) == 1:

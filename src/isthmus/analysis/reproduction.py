@@ -1,6 +1,6 @@
-"""Compares published figures with those of a run or a model: residuals and missed aims.
+"""Compares published figures with figures of a run or a model: residuals and missed aims.
 
-Also has questions of studies that compare a run with figures published of the same board.
+It also has questions of studies: a run compared with figures published of the same board.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ NOT_MEASURED = "not measured"
 
 @dataclass(frozen=True)
 class ReproducedRow:
-    """A published figure and the reproduced one, both in the row's unit."""
+    """A published figure with the reproduced figure, both in the row's unit."""
 
     row: Row
     interval: Interval | None
     """The reproduced figure; None where it was not measured."""
     how: str
     reason: str = ""
-    """Why the figure was not measured, or why it is not decisive."""
+    """Why the figure was not measured, or why its interval does not decide."""
     busy: bool = False
-    """Whether other programs ran while software was measured."""
+    """Whether other programs ran on the host while software was measured."""
 
     @property
     def value(self) -> float | None:
-        """The reproduced figure without its interval."""
+        """The reproduced figure without its interval; None if it was not measured."""
         return None if self.interval is None else self.interval.value
 
     @property
@@ -59,12 +59,12 @@ class ReproducedRow:
 
     @property
     def residual(self) -> float | None:
-        """Reproduced figure over the published one, less 1."""
+        """Reproduced figure over the published figure, less 1."""
         return None if self.value is None else self.row.residual(self.value)
 
     @property
     def residuals(self) -> tuple[float, float] | None:
-        """Residuals at the ends of the interval; None if there is none or the value is exact."""
+        """Residuals at both ends of the interval; None without an interval or for exact values."""
         interval = self.interval
         if interval is None or not interval.known or interval.low == interval.high:
             return None
@@ -86,7 +86,7 @@ class ReproducedRow:
 
     @property
     def missed(self) -> bool:
-        """Whether the row has an aim and its residual is larger."""
+        """Whether the row has an aim, and the interval decides that its residual is larger."""
         residual, aim = self.residual, self.row.aim
         return self.decisive and residual is not None and aim is not None and abs(residual) > aim
 
@@ -114,7 +114,7 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Reproduce
 
 
 def _beside_others(reproduced: ReproducedRow, run: Run) -> ReproducedRow:
-    """The row; marked as busy if other programs ran while its software was measured."""
+    """Marks the row as busy if other programs slowed the software that it measured."""
     load, processors = (
         (run.environment.get("load_average") or [0.0])[0],
         int(run.environment.get("logical_cpus") or 1),
@@ -129,7 +129,7 @@ def _beside_others(reproduced: ReproducedRow, run: Run) -> ReproducedRow:
 
 
 def _of_process(run: Run, number: int, cards: Set[str]) -> Run:
-    """The run with the samples of one process; simulated times are the same in each process."""
+    """Returns the run with samples of one process; simulated times stay, equal in each process."""
     points = [
         point
         if point.device in cards
@@ -140,7 +140,7 @@ def _of_process(run: Run, number: int, cards: Set[str]) -> Run:
 
 
 def _over_processes(reproduced: ReproducedRow, values: Sequence[float]) -> ReproducedRow:
-    """The row with an interval over its values in each process; unchanged if these are too few."""
+    """Adds an interval over the processes' values to a row, if they are enough processes."""
     if len(values) < QUICK_PROCESSES:
         return reproduced
     estimate = location if reproduced.row.minus or min(values) <= 0 else over_processes
@@ -148,7 +148,7 @@ def _over_processes(reproduced: ReproducedRow, values: Sequence[float]) -> Repro
 
 
 def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedRow]:
-    """Rows from the points of a run, or of one process of it."""
+    """Reproduces rows from the points of a run, or from those of one process."""
     summary = summarise(run)
     if not address and rows[0].run and rows[0].run.hybrid:
         estimates = estimated(AnalysisContext.of(run, summary, rows[0].run.study)).table
@@ -163,7 +163,7 @@ def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedR
 
 
 def from_points(rows: Sequence[Row], points: Frame, how: str = "") -> list[ReproducedRow]:
-    """Reproduces rows from one device's points of a summary; ``how`` replaces that of the rows."""
+    """Reproduces rows from a summary's points of one device; ``how`` replaces that of the rows."""
     by_operation: dict[tuple[str, int], list[Any]] = {}
     for point in each(points):
         for size in (int(point.bytes), 0):
@@ -187,7 +187,7 @@ def _row(row: Row, known: Mapping[tuple[str, int], Sequence[Any]], how: str) -> 
         interval = combined(row, figure_of)
     except LookupError as error:
         return ReproducedRow(row, None, NOT_MEASURED, f"the run has {error.args[0]}")
-    # The published figure may use another API or kind of memory than this device.
+    # The source of the published figure may use another API or kind of memory than this device.
     source = f"{how}: {' and '.join(used)}" if how == "measured" else how
     return ReproducedRow(row, interval, source or row.how)
 
@@ -205,20 +205,20 @@ def from_model(row: Row) -> ReproducedRow:
 
 
 def from_events(row: Row) -> ReproducedRow:
-    """Reproduces a row on the emulated card in this process, which takes seconds."""
+    """Reproduces a row by emulating the card in this process, which takes seconds."""
     return ReproducedRow(row, exact(events.figure(row, boards.load(row.board))), row.how)
 
 
 @dataclass(frozen=True)
 class ReproducedFigure:
-    """A figure of a source with its reproduced rows."""
+    """A figure of a publication with its reproduced rows."""
 
     figure: Figure
     rows: tuple[ReproducedRow, ...]
 
     @property
     def names(self) -> list[str]:
-        """Name of each row: its item; after the last part of its series if items repeat."""
+        """Name of each row: its item, with the end of its series' name where items repeat."""
         items = [reproduced.row.item for reproduced in self.rows]
         if len(set(items)) == len(items):
             return items
@@ -229,13 +229,13 @@ class ReproducedFigure:
 
     @property
     def worst(self) -> ReproducedRow | None:
-        """The row of the largest residual; None where no row was reproduced."""
+        """The row with the largest residual; None where no row was reproduced."""
         reproduced = [row for row in self.rows if row.residual is not None]
         return max(reproduced, key=lambda row: abs(row.residual or 0.0), default=None)
 
 
 def missed_aims(figures: Iterable[ReproducedFigure], sources: Iterable[Source]) -> list[str]:
-    """A sentence for each missed aim: of single rows, then of whole series."""
+    """A sentence for each missed aim: first of single rows, then of whole series."""
     first: dict[int, tuple[str, ReproducedRow]] = {}
     for figure in figures:
         for name, reproduced in zip(figure.names, figure.rows, strict=True):
@@ -268,7 +268,7 @@ def _flat(board: str) -> dict[str, str]:
 
 
 def rows_on(study: str, board: Board | None) -> list[Row]:
-    """Published figures of a study on a board; empty for a board with changed values."""
+    """Published figures of a study on a board; empty if the user changed the board's values."""
     if board is None:
         return []
     flat = board.flat()
@@ -278,8 +278,8 @@ def rows_on(study: str, board: Board | None) -> list[Row]:
 def rows_of_card(study: str, device: DeviceRecord) -> list[Row]:
     """Published figures of a study on the board that a device is, or is a model of.
 
-    Empty for a card below a real runtime: its simulated time lacks the runtime's software. Hardware
-    matches if its name contains the card: the board's name up to its first hyphen.
+    Empty for a card below a real runtime, because its simulated time lacks the runtime's software.
+    A device matches if its name contains the card's: the board's name up to its first hyphen.
     """
     if "emulated_card" in device.properties:
         return []
@@ -290,7 +290,7 @@ def rows_of_card(study: str, device: DeviceRecord) -> list[Row]:
 
 
 def rates(study: str, board: Board | None, operation: str, **axes: object) -> dict[int, float]:
-    """Published bytes a second by size, of points that have these axes."""
+    """Published bytes a second by size, at points that have the values of these axes."""
     point = {"operation": operation, **axes}
     return {
         row.plus[0].bytes: row.published * row.scale
@@ -305,7 +305,7 @@ def rates(study: str, board: Board | None, operation: str, **axes: object) -> di
     "device item published here unit residual how",
 )
 def published_figures(context: AnalysisContext) -> Rows:
-    """Each published figure that the run reproduces on emulated cards of the same board."""
+    """Yields published figures that the run reproduces on emulated cards of the same board."""
     for device in (device for device in context.run.devices if device.simulated):
         points = context.timed[context.timed["device"] == device.address]
         for reproduced in from_points(rows_of_card(context.study, device), points):
@@ -321,7 +321,7 @@ def published_figures(context: AnalysisContext) -> Rows:
     "held_out_rms_share held_out_worst_residual",
 )  # fmt: skip
 def held_out(context: AnalysisContext) -> Rows:
-    """Errors of the models of the run's boards at published points that their fits did not use."""
+    """Yields errors of the boards' models at published points that the models' fits did not use."""
     fits = {
         fit.series: fit
         for address, board in context.boards.items()

@@ -1,4 +1,4 @@
-"""The sentences of all findings, as templates.
+"""Templates of the sentences of all findings, and functions that fill them.
 
 A sentence states one fact, with the figure that decides, in at most ``LONGEST`` characters. Names
 of devices are shortened where they would not fit.
@@ -11,11 +11,11 @@ from types import MappingProxyType
 LONGEST = 100
 _LEAST_NAME = 12
 NAMES = frozenset({"who", "best", "usual", "one", "other"})
-"""Values of any length that may be shortened: names of devices."""
+"""Template values of any length that may be shortened: names of devices or of kinds of memory."""
 
 TEMPLATES = MappingProxyType(
     {
-        # Study transfer
+        # Templates of study transfer
         "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
         "rate_grows": "{what}: {rate} at {size}, and still faster with larger copies ({who}).",
@@ -62,7 +62,7 @@ TEMPLATES = MappingProxyType(
         "({who}).",
         "model_memory": "The model has no runtime that copies in host memory: "
         "its kinds of memory are alike.",
-        # Study hostmem
+        # Templates of study hostmem
         "copy_never": "Work on host memory directly: {size} take {direct}, "
         "copied first {copy} ({who}).",
         "copy_first": "Copy first: {size} in host memory take {direct}, copied {copy} ({who}).",
@@ -73,7 +73,7 @@ TEMPLATES = MappingProxyType(
         "{size} ({who}).",
         "published_log": "The model is within {percent} (rms) of the published log, {count} points "
         "({who}).",
-        # Study allocation
+        # Templates of study allocation
         "offload_first_no": "No: the CPU needs {cpu}, a first offload {offload}, of it {start} to "
         "start the runtime.",
         "offload_first_yes": "Yes: a first offload needs {offload}, of it {start} to start the "
@@ -97,7 +97,7 @@ TEMPLATES = MappingProxyType(
         "off_page": "Memory that starts off a page boundary takes {time} more each time ({who}).",
         "phases": "First offload {total}: start the runtime {start}, fill the vectors {fill}, "
         "kernel {kernel}.",
-        # Study beff
+        # Templates of study beff
         "b_eff": "b_eff is {rate} over channel {channel} ({who}).",
         "b_eff_best": "b_eff is {rate} over channel {channel}; HPCC's best-of rule: {best_rate} "
         "({who}).",
@@ -106,7 +106,7 @@ TEMPLATES = MappingProxyType(
         "better_channel": "Channel {best} has {ratio} times the b_eff of {usual} ({who}).",
         "message": "A message takes {time} and then {rate} over channel {channel} ({who}).",
         "message_alone": "A message takes {time} over channel {channel} ({who}).",
-        # Study mmio
+        # Templates of study mmio
         "access": "{what}: {time} ({who}).",
         "stores": "One core stores {rate} to the device ({who}).",
         "stores_of_limit": "One core stores {rate} to the device, {share} of the link ({who}).",
@@ -147,18 +147,18 @@ CAUSES = MappingProxyType(
 
 
 _CAPITALS = ("{what}", "{best} memory")
-"""Beginnings of templates that are words, not names."""
+"""Beginnings of templates that are words, not names, so that they get a capital letter."""
 
 
 def say(template: str, /, **values: str) -> str:
-    """A template of this name, ``filled``; raises KeyError for an unknown one too."""
+    """The template of this name, filled in; raises KeyError for an unknown template or value."""
     return filled(TEMPLATES[template], **values)
 
 
 def filled(text: str, /, **values: str) -> str:
-    """A template with its values in place, at most ``LONGEST`` characters.
+    """Puts values into a template, and cuts the middle of names to reach ``LONGEST`` characters.
 
-    Where it would be longer, names lose their middle. Raises KeyError for a missing value.
+    No name becomes shorter than ``_LEAST_NAME``. Raises KeyError for a missing value.
     """
     kept = dict(values)
     names = [name for name in kept if name in NAMES]
@@ -174,7 +174,7 @@ def filled(text: str, /, **values: str) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A name cut in the middle to at most ``most`` characters: ``cache line to...back``.
+    """Cuts a name in the middle to at most ``most`` characters: ``cache line to...back``.
 
     The cut is between words, unless more than half of the first or the second part would be lost.
     """

@@ -1,4 +1,4 @@
-"""Summarises samples: one row per point and clock. Nothing else computes summaries."""
+"""Summarises samples: one row per point and clock. No other module computes summaries."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ COLUMNS = (
     "max_s", "cold_s", "bandwidth_Bps", "verified", "converged", "flags", *limits.COLUMNS,
     *fits.COLUMNS, "state_share",
 )  # fmt: skip
-"""Columns of every study's rows, in order; the study's axes follow."""
+"""Columns of each study's summary rows, in order; columns of the study's axes follow."""
 
 CLOCKS: tuple[ClockName, ...] = ("host", "device", "simulated", "hybrid")
 _STATE_FLAGS = {
@@ -59,13 +59,13 @@ _STATE_FLAGS = {
     "failed": "failed",
 }
 THROUGH_EMULATION = "through_emulation"
-"""Flag of host times above an emulated card: software of the runtime and of the emulation."""
+"""Flag of host times above an emulated card, which time the runtime and the emulation."""
 BELOW_RESOLUTION = "below_clock_resolution"
-"""Flag of times below the clock's resolution: they have no bandwidth and are not compared."""
+"""Flag of times below the clock's resolution: rows have no bandwidth and are not compared."""
 _BOTH_AT_ONCE = (
     ("bidirectional", "read", "write"), ("bandwidth", "read_bandwidth", "write_bandwidth"),
 )  # fmt: skip
-"""Operations that use both directions at once, each with its operations in one direction."""
+"""Operations that use both directions at once, each with the operations of one direction."""
 _DRIFT_CONFIDENCE = 0.999
 """Confidence of the two intervals that are compared to detect drift. A choice: of a thousand
 steady processes few are flagged."""
@@ -76,7 +76,7 @@ _DRIFT_LEAST_SAMPLES = 24
 def estimate(
     reruns: Sequence[Rerun], clock: ClockName = "host", confidence: float = 0.95
 ) -> Interval:
-    """Seconds of one repetition, estimated over processes, or within a single one.
+    """Seconds of one repetition, estimated over several processes, or within the only one.
 
     The interval is at least as wide as the clock's resolution. Each rerun has samples on the clock.
     """
@@ -86,7 +86,7 @@ def estimate(
 def _estimate(
     reruns: Sequence[Rerun], each: Sequence[Seconds], clock: ClockName, confidence: float
 ) -> Interval:
-    """As ``estimate``; ``each``: the samples of each rerun in seconds."""
+    """Does the work of ``estimate``; ``each``: the samples of each rerun in seconds."""
     if len(reruns) > 1:
         medians = [middle(seconds.tolist()) for seconds in each]
         return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
@@ -104,27 +104,27 @@ def basis_of(reruns: Sequence[Rerun], clock: ClockName, confidence: float) -> Ba
 
 
 def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
-    """Whether a time is below the clock's resolution; simulated time has no such limit."""
+    """Whether a time is below the clock's resolution, which simulated times do not have."""
     limit = max(r.resolution_s(clock) for r in reruns)
     return clock != "simulated" and (interval.low <= 0 or interval.value <= limit)
 
 
 def trusted(rows: Frame) -> Series:
-    """Which rows are trusted: their data were verified, or another program measured them."""
+    """Which rows are trusted: the data were verified, or another program measured them."""
     imported = rows["flags"].str.contains(rf"\b{IMPORTED}\b") & rows["verified"].ne("false")
     return rows["verified"].eq("true") | imported
 
 
 def resolved(rows: Frame) -> Frame:
-    """Rows with times above the clock's resolution: only these are in peaks, ratios and plots."""
+    """Rows with times above the clock's resolution, for peaks, ratios and plots."""
     return rows[~rows["flags"].str.contains(BELOW_RESOLUTION)]
 
 
 def drifts(seconds: Seconds, precision: float) -> bool:
     """Whether a series drifted by more than the precision while it was measured.
 
-    It drifts if the medians of the first and the last third have disjoint 99.9 % intervals, and
-    differ by more than ``precision`` of the whole median.
+    The series drifts if the medians of its first and its last third have disjoint 99.9 % intervals,
+    and differ by more than ``precision`` of the median of all.
     """
     if len(seconds) < _DRIFT_LEAST_SAMPLES:
         return False
@@ -136,7 +136,7 @@ def drifts(seconds: Seconds, precision: float) -> bool:
 
 
 def is_timer_bound(rerun: Rerun) -> bool:
-    """Whether reading the clock is more than a tenth of what the host clock timed."""
+    """Whether reading the clock takes more than a tenth of the time between two readings."""
     samples = rerun.clocks["host"]
     empty_s = rerun.intervals * rerun.clock.empty_pair_s
     if samples.empty_ticks:
@@ -145,16 +145,16 @@ def is_timer_bound(rerun: Rerun) -> bool:
 
 
 class _Row(NamedTuple):
-    """Figures of a row that decide its flags."""
+    """Figures of a summary row, from which its flags are decided."""
 
     each: Sequence[Seconds]
-    """Samples of each process."""
+    """Samples of each process, in seconds."""
     alone: Interval
-    """Estimate and interval from the processes alone."""
+    """Estimate and interval from the processes' times alone, without the host's state."""
     interval: Interval
-    """The shown interval: wider by what the host's state adds."""
+    """The shown interval, which adds the effect of the host's state to ``alone``."""
     state_known: bool
-    """Whether slow variation of the host is in ``interval``."""
+    """Whether ``interval`` includes slow variation of the host."""
     lowest: float
     converged: bool
 
@@ -175,7 +175,7 @@ def _flags(point: Point, clock: ClockName, run: Run, row: _Row) -> set[str]:
     disturbed = {
         BELOW_RESOLUTION: too_short(interval, measured, clock),
         THROUGH_EMULATION: clock == "host" and point.device in simulated_devices(run),
-        # Where the host's state is known, the interval includes slow variation.
+        # A known state of the host is in the interval, which thus includes slow variation.
         "unstable": not row.state_known and any(drifts(seconds, precision) for seconds in row.each),
         "within": len(measured) == 1,
         "reruns_apart": several and row.alone.half_width > precision,
@@ -196,7 +196,7 @@ def _most_processes(point: Point, run: Run) -> int:
 
 
 def simulated_devices(run: Run) -> frozenset[str]:
-    """Addresses of devices whose own clock is simulated."""
+    """Addresses of the run's devices that are models: their own clock is simulated."""
     return frozenset(device.address for device in run.devices if device.simulated)
 
 
@@ -223,7 +223,7 @@ def _row(point: Point, clock: ClockName, run: Run, bounds: Limits, slow: Slow) -
     judged = _Row(each, alone, interval, slow.known, pooled[0], converged)
     flags = _flags(point, clock, run, judged)
     bandwidth = point.moved_bytes / interval.value if interval.value else np.nan
-    # Host times through an emulation are of software: no bytes crossed a link.
+    # Host times above an emulation are times of software: no bytes crossed a link.
     if not point.moved_bytes or flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:
         bandwidth = np.nan
     limit = bounds.of(point)
@@ -254,7 +254,7 @@ def _row(point: Point, clock: ClockName, run: Run, bounds: Limits, slow: Slow) -
 
 
 def _state_share(alone: Interval, interval: Interval) -> float:
-    """Share of the variance of a row that comes from the machine's state."""
+    """Share of the variance of a row's time that comes from the state of the machine."""
     if not interval.half_width or not np.isfinite(interval.half_width):
         return float("nan")
     return 1 - min(alone.half_width / interval.half_width, 1.0) ** 2
@@ -319,9 +319,9 @@ def _mark_idle(frame: Frame) -> None:
 def _copies_nothing(sizes: Frame) -> bool:
     """Whether copies across the link moved no data.
 
-    That is so if 1 MiB or more takes at most twice the time of 4 KiB or less, and the additional
-    bytes would need a rate that no link has. It is also so if the largest size needs such a rate.
-    Kernels are judged by ``_is_idle``: a disturbed launch can hide that their time grows with size.
+    It did if 1 MiB or more takes at most twice the time of 4 KiB or less, and the additional bytes
+    would need a rate that no link has. It also did if the largest size needs such a rate. For
+    kernels ``_is_idle`` decides: a disturbed launch can hide that their time grows with size.
     """
     low, high = sizes[sizes["bytes"] <= SMALL], sizes[sizes["bytes"] >= LARGE]
     if low.empty or high.empty:
@@ -349,8 +349,8 @@ def _is_idle(sizes: Frame) -> bool:
 def _mark_above_sum(frame: Frame, precision: float) -> None:
     """Flags rates of both directions at once that exceed the sum of what each reaches alone.
 
-    Rows without a link are left out: caches of a processor can exceed the sum. Measured rates are
-    flagged only above ``DRIFT``, and only if several processes measured them.
+    Rows without a link are left out: caches of a processor can exceed the sum. A measured rate is
+    flagged only above ``DRIFT``, and only if several processes measured the rate.
     """
     same = ["study", "device", "memory", "bytes", "clock", *_axes(frame)]
     ends = frame[same].assign(

@@ -1,4 +1,4 @@
-"""Questions of the study ``transfer``: series of one device, and comparisons of two."""
+"""Answers the questions of study ``transfer``, about one device or about two devices compared."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from isthmus.units import format_size, percent
     *SERIES, "[bandwidth_Bps] bytes converged",
 )  # fmt: skip
 def peaks(context: AnalysisContext) -> Rows:
-    """Highest bandwidth of each series, with the size it was reached at."""
+    """Yields the highest bandwidth of each series, with the size at which it was reached."""
     rows = context.rows
     top = [group["bandwidth_Bps"].idxmax() for _, group in groups(rows, SERIES)]
     for row in each(rows.take(np.isin(rows.index, top))):
@@ -46,7 +46,7 @@ def peaks(context: AnalysisContext) -> Rows:
     *SERIES, "[half_bytes] note",
 )  # fmt: skip
 def half(context: AnalysisContext) -> Rows:
-    """Size at which each series has half of its peak."""
+    """Yields the size at which each series has half of its peak bandwidth."""
     for key, group in groups(context.rows, SERIES):
         half_size = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
         if half_size is not None:
@@ -55,7 +55,7 @@ def half(context: AnalysisContext) -> Rows:
 
 
 def curves(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame, Curve]]:
-    """Each series with its key (``SERIES``), its rows and the curve through them."""
+    """Yields each series: its key (``SERIES``), its rows and the curve through the rows."""
     for key, group in groups(context.rows, SERIES):
         fitted = curve_of(group, context.confidence)
         if fitted is not None:
@@ -68,10 +68,10 @@ def curves(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame, C
     "rms_residual note",
 )  # fmt: skip
 def fits(context: AnalysisContext) -> Rows:
-    """Start-up time and rate of each series, a row for each way of the runtime, and their errors.
+    """Yields start-up time and rate of each series, by way of the runtime, with their errors.
 
-    ``from`` and ``to`` are bytes moved by one operation; ``rms_residual`` is of the whole curve,
-    which describes its series where ``note`` is empty.
+    ``from`` and ``to`` are bytes that one operation moves; ``rms_residual`` is that of the whole
+    curve. The curve describes the series where ``note`` is empty.
     """
     for key, group, fitted in curves(context):
         note = "" if fitted.fits else "no curve fits"
@@ -85,22 +85,22 @@ _OPERATIONS = ("write", "read")
 
 
 class Split(NamedTuple):
-    """The parts that the time of a copy consists of."""
+    """The time of a copy, split into its parts."""
 
     row: Any
-    """Row of the summary, or of the answer ``hybrid``."""
+    """The copy's row in the summary, or in the answer ``hybrid``."""
     seconds: float
     parts: dict[str, float]
-    """Seconds by name, in the order in which a transfer begins them."""
+    """Seconds of each part by name, in the order in which the parts of a transfer begin."""
 
     @property
     def largest(self) -> list[tuple[str, float]]:
-        """The parts, largest first."""
+        """The parts with their seconds, the largest part first."""
         return sorted(self.parts.items(), key=lambda part: -part[1])
 
 
 def splits(context: AnalysisContext) -> Iterator[Split]:
-    """Yields a split for each device, kind of memory and direction whose parts are known."""
+    """Yields the parts of a copy's time, by device, memory and direction, if parts are known."""
     for row in _small(context.rows):
         board = context.boards.get(row.device)
         if row.clock == "simulated" and board is not None:
@@ -124,14 +124,14 @@ def splits(context: AnalysisContext) -> Iterator[Split]:
 
 
 def _small(rows: Frame) -> Iterator[Any]:
-    """The row of the largest size up to ``SMALL``, of each series of copies."""
+    """Yields, for each series of copies, the row of the largest size up to ``SMALL``."""
     rows = rows[rows["operation"].isin(_OPERATIONS) & (rows["bytes"] <= SMALL)]
     for _, group in groups(rows, ["device", "operation", "memory", "axes", "clock"]):
         yield next(each(group[group["bytes"] == group["bytes"].max()]))
 
 
 def _of_board(board: Board, operation: str, seconds: float) -> dict[str, float]:
-    """Seconds of a DMA transfer by part; link and memory take what the board does not state."""
+    """Seconds of a DMA transfer by part; link and memory take what the board leaves open."""
     if not board.has("dma"):
         return {}
     polls = board.value("dma.completion") == "poll"
@@ -147,7 +147,7 @@ def _of_board(board: Board, operation: str, seconds: float) -> dict[str, float]:
 
 
 def _above_nothing(context: AnalysisContext, row: Any) -> float | None:
-    """Seconds of the same call in this run on an API without a device; None if not measured."""
+    """Seconds of the same call on an API without a device, in this run; None if not measured."""
     every = context.every
     same = every["device"].isin(software_only(context.run)) & every["api"].eq(row.api)
     for name in ("study", "operation", "memory", "bytes", "axes", "clock"):
@@ -165,7 +165,7 @@ def _api(row: Any) -> str:
     "device operation memory clock bytes median_s part part_s share",
 )  # fmt: skip
 def split(context: AnalysisContext) -> Rows:
-    """The parts of each small transfer."""
+    """Yields the parts of each small transfer's time."""
     for copy_split in splits(context):
         key = (
             copy_split.row.device,
@@ -188,7 +188,7 @@ _RATIO = "[time_ratio] within sizes reruns"
     _PAIR, "over", _RATIO, "least_ratio most_ratio finding",
 )  # fmt: skip
 def small(context: AnalysisContext) -> Rows:
-    """Ratio of times between devices for small transfers."""
+    """Yields the ratio of two devices' times for small transfers."""
     for pair in context.pairs:
         some = pair.times[pair.times["bytes"].between(1, SMALL)]
         interval = ratio(some, context.simultaneous(len(context.pairs)))
@@ -209,7 +209,7 @@ def small(context: AnalysisContext) -> Rows:
     _PAIR, "found bytes largest_bytes resolved_share within",
 )  # fmt: skip
 def indistinguishable(context: AnalysisContext) -> Rows:
-    """Size from which on no relevant difference between two devices is significant."""
+    """Yields the size from which on no relevant difference between two devices is significant."""
     sizes = sum(pair.times["bytes"].nunique() for pair in context.pairs)
     for pair in context.pairs:
         single = by_size(pair.times, context.simultaneous(sizes))
@@ -221,7 +221,7 @@ def indistinguishable(context: AnalysisContext) -> Rows:
         where = "never" if alike.empty else "from" if differs.any() else "all"
         size = np.nan if alike.empty else alike["bytes"].iloc[0]
         beyond = Series(np.concatenate([alike["high"], 1 / alike["low"]])) - 1
-        widest = float(beyond.max())  # NaN if the two always differ
+        widest = float(beyond.max())  # NaN if the two devices always differ
         within = bool(single["within"].any())
         yield *pair.names, where, size, single["bytes"].iloc[-1], widest, within
 
@@ -231,7 +231,7 @@ def indistinguishable(context: AnalysisContext) -> Rows:
     "device operation reference memory axes over", _RATIO, "verdict",
 )  # fmt: skip
 def throttle(context: AnalysisContext) -> Rows:
-    """Whether a read or a write takes longer in alternating pairs than by itself."""
+    """Says whether a read or a write takes longer in alternating pairs than by itself."""
     measured = medians(context.run, context.study)
     parts: list[tuple[tuple[str, ...], Frame]] = []
     for both, single in _HALVES.items():
@@ -263,7 +263,7 @@ def _slowed(context: AnalysisContext, slowdown: Interval) -> str:
     _PAIR, "bytes [share] within",
 )  # fmt: skip
 def ceiling(context: AnalysisContext) -> Rows:
-    """Each peak as a share of the fastest plain memory copy of the same size."""
+    """Yields each peak as a share of the fastest plain memory copy of the same size."""
     best = peaks(context).table
     sizes: dict[tuple[str, ...], int] = {
         (row.device, row.operation, row.memory, row.axes): int(row.bytes)

@@ -1,4 +1,4 @@
-"""Tables of a run for other programs, with host, device and date, and with types for pandas.
+"""Makes tables of a run for other programs: adds host, device and date, and types for pandas.
 
 Texts are categories, truth values are booleans, counts are integers (``Int64`` if values are
 missing), times and rates are floats, dates are timestamps in UTC.
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _DATES = frozenset({"started"})
 _REAL = ("_s", "_Bps", "_share", "seconds")
-"""Endings of the names of columns that are floats, even if all values are whole."""
+"""Endings of names of columns that become floats, even if all their values are whole."""
 
 
 def with_run(frame: Frame, run: Run) -> Frame:
-    """Adds host, device name and start as last columns; the start is empty for an imported run."""
+    """Adds host, device name and start as last columns; an imported run has no start."""
     names = {device.address: device.name for device in run.devices}
     return frame.assign(
         host=str(run.environment.get("host", "")),
@@ -33,7 +33,7 @@ def with_run(frame: Frame, run: Run) -> Frame:
 
 
 def typed(frame: Frame) -> pd.DataFrame:
-    """The rows for pandas, each column with its type."""
+    """Converts the rows to a frame of pandas, each column with its type."""
     import pandas as pd  # noqa: PLC0415 - slow to load, rarely needed
 
     columns = {name: _column(name, frame) for name in frame}
@@ -61,5 +61,5 @@ def _column(name: str, frame: Frame) -> Any:
 
 
 def _is_real(name: str, frame: Frame) -> bool:
-    """Whether a column stays floats; axes become integers, which frames store as floats."""
+    """Whether a column stays a float; an axis, which a frame stores as float, becomes integer."""
     return frame[name].values.dtype.kind == "f" and (name in COLUMNS or name.endswith(_REAL))

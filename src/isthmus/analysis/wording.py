@@ -1,4 +1,4 @@
-"""Figures and devices as text, and the errors of a run."""
+"""Writes figures, devices and the errors of a run as text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from isthmus.thresholds import STEAL_SEEN
 from isthmus.units import Amount, format_size, percent, size_amount
 
 MOST_TOLD = 10.0
-"""Largest upper bound of a ratio of times that is shown: a larger one is useless."""
+"""Largest upper bound of a ratio of times that is shown: a larger bound says nothing."""
 _DIGITS = 4
 """Most digits of a size that is shown exactly."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 
 
 def number(value: float) -> str:
-    """Three significant digits without an exponent: ``1.03``, ``24.8``, ``1530``."""
+    """Writes three significant digits without an exponent: ``1.03``, ``24.8``, ``1530``."""
     if not math.isfinite(value):
         return "unbounded" if value > 0 else "unknown"
     digits = 2 - math.floor(math.log10(abs(value))) if value else 0
@@ -47,9 +47,9 @@ def host_varied(variation: Variation) -> str:
 
 
 def _points(moved: Sequence[Moved], beside: Sequence[Moved]) -> str:
-    """Words for points: their sizes; with memory if ``beside`` has a point of the same size.
+    """Words for points: their sizes, and their memory if ``beside`` has a point of equal size.
 
-    ``beside``: points from which the same sentence distinguishes these.
+    ``beside``: points from which the same sentence tells these points apart.
     """
     if {point.bytes for point in moved}.isdisjoint(point.bytes for point in beside):
         return f"points of size {_apart(moved, beside)}"
@@ -69,12 +69,12 @@ def _apart(moved: Sequence[Moved], beside: Sequence[Moved]) -> str:
 
 
 def size(value: float) -> str:
-    """Any size, rounded: ``12.3Ki``."""
+    """Writes any size, rounded: ``12.3Ki``."""
     return "".join(_size(value))
 
 
 def size_in_bytes(value: float) -> str:
-    """Any size, rounded, with its unit: ``12.3 KiB``."""
+    """Writes any size, rounded, with its unit: ``12.3 KiB``."""
     number_, unit = _size(value)
     return f"{number_} {unit}B"
 
@@ -89,7 +89,7 @@ def _size(value: float) -> Amount:
 
 
 def sizes(values: Sequence[int]) -> str:
-    """Smallest and largest size: ``1 to 4Ki``."""
+    """Writes the smallest and the largest size: ``1 to 4Ki``."""
     low, high = min(values), max(values)
     return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
 
@@ -97,7 +97,7 @@ def sizes(values: Sequence[int]) -> str:
 def facts(
     nested: Mapping[str, object], prefix: str = "", without: Container[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Names and values of nested facts as text, without empty ones: ``link: speed, 16 GT/s``.
+    """Yields names and values of nested facts as text, without empty values.
 
     ``without``: names that are left out, at every depth.
     """
@@ -124,7 +124,7 @@ def labels(run: Run) -> dict[str, str]:
 
 
 def origin(run: Run) -> str:
-    """Program and file that a run was imported from: ``osu_bw 7.4 (bw.txt)``; empty for ours."""
+    """The program and the file of an imported run: ``osu_bw 7.4 (bw.txt)``; else empty."""
     if run.origin is None:
         return ""
     return f"{run.origin.tool} {run.origin.version}".strip() + f" ({run.origin.file})"

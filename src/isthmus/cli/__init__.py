@@ -1,4 +1,4 @@
-"""The command line: thin; each command is one module here."""
+"""Defines the command line: each command is a module of this package, and this file joins them."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ for _group in (model, card):
 
 
 def main() -> NoReturn:
-    """Entry point: every error is one line on stderr and a known exit code."""
+    """Runs the command line; an error becomes one line on stderr and a known exit code."""
     words = sys.argv[1:]
-    ours = words.index("--") if "--" in words else len(words)  # another program's words follow
+    ours = words.index("--") if "--" in words else len(words)  # words of another program follow
     arguments = [word for word in words[:ours] if word != "--verbose"] + words[ours:]
     verbose = len(arguments) < len(words)
-    # SIGTERM is treated like Ctrl-C: measured points are kept.
+    # SIGTERM ends like Ctrl-C: points that were measured so far are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = app(args=arguments, standalone_mode=False)
@@ -143,7 +143,7 @@ def main() -> NoReturn:
 
 
 def _extra(module: str) -> str:
-    """The extra of this package that installs a module; empty if there is none."""
+    """The extra of this package that installs a module; empty if no extra does."""
     import re
     from importlib import metadata
 
@@ -157,8 +157,8 @@ def _extra(module: str) -> str:
 
 def _end(message: str, code: int, detail: str = "") -> NoReturn:
     place = launcher.place()
-    if place and place.rank:  # only rank 0 prints the error
-        with contextlib.suppress(KeyboardInterrupt):  # the launcher may end this rank first
+    if place and place.rank:  # only rank 0 prints the error; other ranks first wait for it
+        with contextlib.suppress(KeyboardInterrupt):  # an interrupt while waiting is ignored
             time.sleep(launcher.REPORT_S)
         sys.exit(code)
     warn(" ".join(message.splitlines()))

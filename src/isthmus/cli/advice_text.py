@@ -1,4 +1,4 @@
-"""Advice as text on one screen, and as JSON."""
+"""Writes advice as text on one screen, and as JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def timed(time: Interval) -> str:
 
 
 def _rated(option: Option, size: int) -> str:
-    """The rate; empty if it is so high that nothing was copied."""
+    """The rate of a way; empty if it is so high that no data can have been copied."""
     rate = size / option.time.value
     return format_rate(rate) if rate < NOTHING_BPS else ""
 
@@ -80,7 +80,7 @@ def _wanted(advice: Advice, size: int, wanted_s: float | None) -> Iterator[str]:
 
 
 def _compared(advice: Advice, size: int) -> Iterator[str]:
-    """Lines on the naive way, the fastest way, and ways that may be as fast."""
+    """Yields lines on the naive way, the fastest way, and ways that may be as fast."""
     if advice.naive is None or advice.gain is None:
         yield "The naive way, plain memory in one whole transfer, was not measured at this size."
     elif advice.naive.way == advice.best.way:
@@ -108,7 +108,7 @@ def _compared(advice: Advice, size: int) -> Iterator[str]:
 
 
 def _notes(advice: Advice, record: DeviceRecord) -> Iterator[str]:
-    """Lines on the limits of the figures: estimates, ways left out, parts that do not count."""
+    """Yields lines on limits of the figures: estimates, ways left out, parts that do not count."""
     if advice.between:
         low, high = map(format_size, advice.between)
         yield f"Estimated between measured sizes {low} and {high}."
@@ -142,7 +142,7 @@ def _notes(advice: Advice, record: DeviceRecord) -> Iterator[str]:
 def _measure(
     advice: Advice, record: DeviceRecord, size: int, direction: str, wanted_s: float | None
 ) -> Iterator[str]:
-    """Lines with commands that measure estimated times, and unknown costs of first use."""
+    """Yields commands that measure estimated times, and unknown costs of first use."""
     if advice.between:
         compared = (advice.best, advice.fastest, *advice.alike)
         devices = dict.fromkeys(option.way.device for option in compared)
@@ -178,7 +178,7 @@ def as_json(
     direction: str,
     wanted_s: float | None,
 ) -> str:
-    """The advice as JSON: intervals by name, null if an end is unknown."""
+    """The advice as JSON: intervals are objects, or null if an end is unknown."""
 
     def plain(value: Any, at: int = size) -> Any:
         if isinstance(value, Interval):

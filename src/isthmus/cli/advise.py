@@ -1,4 +1,4 @@
-"""``isthmus advise``: the way to move data of one size or to run a job, and its program."""
+"""``isthmus advise``: finds how to move data of one size or run a job, and writes the program."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _ALIASES = {"h2c": "h2d", "c2h": "d2h"}
 _DEPTHS = (1, 4, 16)
-"""Measured numbers of transfers in flight: powers of ``_STEP``, so that total sizes coincide."""
+"""Measured numbers of transfers in flight: powers of ``_STEP``, so that sizes are shared."""
 _STEP = 4
 _LEVELS = 7
 _ROUNDED = 1000
-"""A size is rounded up to equal chunks, by less than 1 / ``_ROUNDED`` of it."""
+"""A size is rounded up to equal chunks; rounding adds less than 1 / ``_ROUNDED`` of the size."""
 
 
 def advise(
@@ -77,7 +77,7 @@ def advise(
 
 
 class _Wanted(NamedTuple):
-    """The data to move, and the wanted time."""
+    """The data to move, and the time that the user wants."""
 
     bytes: int
     direction: str
@@ -100,7 +100,7 @@ class _Wanted(NamedTuple):
 
 
 class _Measuring(NamedTuple):
-    """Options of a measurement."""
+    """Options of a measurement, which run files make useless."""
 
     context: typer.Context
     addresses: Sequence[str]
@@ -115,7 +115,7 @@ class _Measuring(NamedTuple):
         shared_options.refuse(self.context, {"budget", "out", "no_wait", *self.context.obj}, why)
 
     def options(self) -> dict[str, str]:
-        """Options of backends; raises UsageError for an axis."""
+        """Options of backends on the command line; raises UsageError for an option of an axis."""
         options, axes = separated(self.context.obj)
         for axis in axes:
             raise UsageError(f"--{axis} {axes[axis]}: advise itself varies the {axis}")
@@ -205,7 +205,7 @@ def _job(
 
 
 def kinds_of(devices: Sequence[DeviceRecord]) -> dict[str, list[str]]:
-    """Kinds of memory of each device, simplest first, as its backend declares them."""
+    """Kinds of memory of each device in its backend's order, the simplest kind first."""
     from isthmus import backends
 
     named = {device.address: backends.of(device.backend) for device in devices}
@@ -227,7 +227,7 @@ def _advice(
 ) -> tuple[Advice, dict[str, DeviceRecord]]:
     """Returns advice from runs, and the records of their devices by address.
 
-    ``here``: the runs were measured on this host, so that its copies count.
+    ``here``: whether the runs were measured on this host, so that its speed of copies applies.
     """
     from isthmus import backends
     from isthmus.analysis.advice import Ways
@@ -289,7 +289,7 @@ def _measured(
         return task.bytes * int(task.axes.get("depth", 1))
 
     def layer_of(task: Task) -> Layer | None:
-        """Tasks of the whole size first; None for larger tasks."""
+        """Layer of a task: the whole size first, then smaller ones; None omits larger copies."""
         if total(task) > top and not task.offload:
             return None
         return Layer.HEADLINES if total(task) == top else Layer.CURVE
@@ -340,7 +340,7 @@ def _axes(
 
 
 def _power(number: int) -> int:
-    """The exponent of the largest power of ``_STEP`` up to a number."""
+    """The largest exponent at which the power of ``_STEP`` does not exceed a number."""
     return (number.bit_length() - 1) // (_STEP.bit_length() - 1)
 
 

@@ -1,6 +1,6 @@
-"""``isthmus card``: boards of the emulated card, and programs on it.
+"""``isthmus card``: lists boards of the emulated card, and adds commands that use the card.
 
-The emulation of XRT adds all commands but ``boards``, and ``isthmus xclbin``.
+The emulation of XRT adds all commands but ``boards``, and also adds ``isthmus xclbin``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from isthmus.output import put
 
 
 def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
+    """Registers the group ``card`` and the commands of XRT's emulation."""
     group = App(no_args_is_help=True, rich_markup_mode=None)
     group.command(name="boards", help="List the boards, or one board's parameters.")(boards)
     app.add_typer(group, name="card", help="The emulated card: boards, kernels, programs on it.")

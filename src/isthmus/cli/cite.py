@@ -1,4 +1,4 @@
-"""``isthmus cite``: a run in a paper."""
+"""``isthmus cite``: writes a run's method and its sources for a paper."""
 
 from __future__ import annotations
 

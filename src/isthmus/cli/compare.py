@@ -1,4 +1,4 @@
-"""``isthmus compare``: what changed between runs, and a gate for those who test."""
+"""``isthmus compare``: shows what changed between runs; a gate gives an exit code."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from isthmus.output import inform, put
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side, Terms
 AUTO = "auto"
-"""Value of ``--fail-above``: the limit of each series is the spread of that series.
+"""Value of ``--fail-above`` by which each series' own spread is its limit.
 
-``auto,10%``: that spread, or 10 % where the spread is less."""
+``auto,10%``: the spread, or 10 % where the spread is less."""
 _MAX_AGE = "180d"
-"""By how much the base of a gate may be older than the new side. A choice: a lower value refuses
-the base of a good day before anything on the machine is new; a higher one hides slow wear."""
+"""Age by which a gate's base may precede the new side. A choice: a lower value refuses a good base
+before any part of the machine changes; a higher value hides slow wear."""
 _CODES = {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}
 _WITH_FIRST_LINE = ("summary", "md")
-"""Formats that begin with the gate's line; of others it goes to stderr, as they are data."""
+"""Formats that begin with the gate's line; with other formats, which are data, stderr has it."""
 
 
 def compare(
@@ -69,24 +69,24 @@ def compare(
 
 
 class Limit(NamedTuple):
-    """The difference that counts."""
+    """The difference in time that counts as a change."""
 
     text: str
-    """As the option has it; empty without an option."""
+    """The option's value as typed; empty without an option."""
     least: float | None
     """The smallest difference that counts, as a share; None: the precision of the runs."""
     own: bool
-    """Whether each series is judged by its own spread."""
+    """Whether each series' own spread sets its limit."""
 
 
 class _Asked(NamedTuple):
-    """Sides and options of a comparison."""
+    """Sides and options of a comparison that the user asks for."""
 
     base: Path
     new: Sequence[Path]
     limit: Limit
     terms: Terms | None
-    """None without a gate."""
+    """Terms of the gate; None without a gate."""
     of_gate: Mapping[str, str]
     """Values of the gate's other options, as the user typed them."""
     mixed: bool
@@ -102,7 +102,7 @@ class _Asked(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """Options that repeat the comparison, beside the limit."""
+        """Options that repeat the comparison, without the limit's option."""
         from isthmus.program import option_words
 
         words = [word for name, text in self.of_gate.items() for word in option_words(name, text)]
@@ -110,7 +110,7 @@ class _Asked(NamedTuple):
 
 
 def _answer(asked: _Asked, form: str) -> tuple[str, str, str]:
-    """The comparison as text, the gate's line, and its outcome."""
+    """Returns the comparison as text, the gate's line, and the outcome."""
     from isthmus.analysis import changes, gate
     from isthmus.errors import analysing
     from isthmus.reporters import comparison
@@ -159,7 +159,7 @@ def terms(fail_above: str | None, max_age: str | None, allow_other: str | None) 
 
 
 def _print(text: str, first: str = "", outcome: str = "pass", form: str = "") -> int:
-    """Prints a comparison, with the gate's line where there is a gate; the exit code."""
+    """Prints a comparison, with the gate's line if there is a gate; returns the exit code."""
     from isthmus.reporters.md import escape
 
     if form in _WITH_FIRST_LINE:
@@ -171,14 +171,14 @@ def _print(text: str, first: str = "", outcome: str = "pass", form: str = "") ->
 
 
 def _repeatable(asked: _Asked, *sides: Side) -> list[Path]:
-    """Both run files; none where a side is a folder, several files, or imported."""
+    """Both run files; none if a side is a folder, several files, or an imported run."""
     files = [asked.base, *asked.new]
     single = len(files) == len(sides) and not any(map(Path.is_dir, files))
     return files if single and not any(side.runs[0].origin for side in sides) else []
 
 
 def limit(relevant: str | None, fail_above: str | None) -> Limit:
-    """The difference that counts; raises UsageError for a wrong value."""
+    """Returns the difference that counts; raises UsageError for a wrong value."""
     from isthmus.errors import UsageError
     from isthmus.units import parse_share
 

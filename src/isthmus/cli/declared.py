@@ -1,4 +1,4 @@
-"""Options that backends and studies declare, added to the parameters of a command."""
+"""Adds the options that backends and studies declare to the parameters of a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isthmus.run_options import RunOption, flag
 
 
 class DeclaringCommand(Command):
-    """A command with the options of all backends; their values are in ``context.obj``."""
+    """A command with options of all backends, whose values it puts into ``context.obj``."""
 
     def declared(self) -> list[RunOption]:
         """Options to add to the command; options without help are left out of ``--help``."""
@@ -30,7 +30,7 @@ class DeclaringCommand(Command):
         return [p for p in _parameters(self.declared()) if p.name not in own]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The command's own parameters, then the declared ones, ``--help`` last."""
+        """The command's own parameters, then the declared options; ``--help`` is last."""
         *own, last = super().get_params(ctx)
         return [*own, *self._declared_parameters, last]
 
@@ -44,7 +44,7 @@ def _parameters(options: Sequence[RunOption]) -> list[Any]:
     """Parameters that Typer makes of a function with these options."""
 
     def declaring() -> None:
-        """Has the signature that Typer reads; it is never called."""
+        """Carries the signature that Typer reads; this function is never called."""
 
     hints: dict[str, Any] = {
         option.name: Annotated[

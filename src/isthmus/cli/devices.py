@@ -1,4 +1,4 @@
-"""``isthmus devices``: devices of this machine, their studies, and what is missing."""
+"""``isthmus devices``: lists devices of this machine, their studies, and what is missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def devices(
     from isthmus.measure import discovery
     from isthmus.system import lock
 
-    with lock.exclusive(warn, no_wait=no_wait):  # runtimes disturb measurements
+    with lock.exclusive(warn, no_wait=no_wait):  # runtimes that open devices disturb measurements
         surveys = discovery.surveys()
     if as_json:
         from isthmus.written import json_text
@@ -38,7 +38,7 @@ def devices(
 
 
 def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
-    """Lines for each device; then missing parts, and how to install them."""
+    """Yields lines for each device, then missing parts and how to install them."""
     from isthmus.columns import columns, wrapped
     from isthmus.units import printable
 
@@ -47,7 +47,7 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
     for survey in surveys:
         for device in survey.devices:
             able = studies_of(device)
-            if "," in device.address:  # its options name another library
+            if "," in device.address:  # options in the address name another library
                 further += wrapped(f"{device.address}: {device.candidate.label}")
             if not device.others:
                 rows.append((device.address, " ".join(able), printable(device.description.name)))
@@ -78,7 +78,7 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
 
 
 def studies_of(device: discovery.FoundDevice) -> list[str]:
-    """Studies whose plans have tasks for a device."""
+    """Names of studies whose plans have tasks for a device."""
     from isthmus import studies
     from isthmus.measure.plan import plan
 
@@ -86,14 +86,14 @@ def studies_of(device: discovery.FoundDevice) -> list[str]:
 
 
 def _studies_by_address(device: discovery.FoundDevice) -> dict[str, list[str]]:
-    """Studies of a device and of others of its kind, by address; one worker opens them all."""
+    """Studies by address, for a device and others of its kind; one worker opens all of them."""
     from isthmus.errors import IsthmusError
     from isthmus.measure.devices import open_in
 
     def able(address: str) -> list[str]:
         try:
             return studies_of(open_in(worker, replace(device, address=address)))
-        except IsthmusError:  # other devices may still have studies
+        except IsthmusError:  # other devices of the kind may still have studies
             return []
 
     with device.worker() as worker:

@@ -1,4 +1,4 @@
-"""``isthmus doctor``: what keeps a machine and its devices from their best; measures nothing."""
+"""``isthmus doctor``: finds what slows a machine and its devices down, without measuring."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isthmus.checks import Facts, Result
 
     Judged = list[tuple[str, list[Result]]]
-    """Results of the machine and of each device, by the name that is shown."""
+    """Results of the machine and of each device, by shown name."""
 
 _NO_DEVICE = 4
 _MACHINE = "machine"
@@ -66,12 +66,12 @@ def doctor(
     for why in missing.values():
         warn(why)
     bad = any(result.state == "bad" for _, results in judged for result in results)
-    # A script that only asks whether a device is here must not miss that beside a finding.
+    # The exit code names a missing device first, for a script that asks only if a device is here.
     return _NO_DEVICE if missing else GATE_FAILED if bad else 0
 
 
 def _of_machine(addresses: Sequence[str]) -> tuple[Judged, dict[str, str]]:
-    """Results of this machine and its devices, and why named devices are not here, by address."""
+    """Results of this machine and its devices, and why named devices are missing, by address."""
     from isthmus.checks import Facts
     from isthmus.errors import NoDeviceError, NoSuchDeviceError
     from isthmus.measure import discovery
@@ -85,7 +85,7 @@ def _of_machine(addresses: Sequence[str]) -> tuple[Judged, dict[str, str]]:
         for address in dict.fromkeys(addresses):
             try:
                 found = discovery.resolve(address, shared=shared)
-                # Its options are known to be right only when it is open: card:none is no board.
+                # Only an open device shows if its options are right: ``card:none`` is no board.
                 devices.append(open_device(found, shared) if found.options else found)
             except (NoDeviceError, NoSuchDeviceError) as error:
                 missing[address] = str(error)
@@ -101,7 +101,7 @@ def _beside(who: str) -> None:
 
 
 def _of_run(path: Path) -> tuple[Judged, Variation | None]:
-    """Results of a run's machine and devices, and the part of it in which the host was slower."""
+    """Results of a run's machine and devices, and the part of the run with a slower host."""
     from isthmus.analysis.host_state import variation
     from isthmus.checks import Facts
     from isthmus.results import run_file
@@ -117,7 +117,7 @@ def _of_run(path: Path) -> tuple[Judged, Variation | None]:
 
 
 def _host_speed(varied: Variation) -> Result:
-    """What ``show`` says of the host's own speed, as a finding."""
+    """Makes a result of what ``isthmus show`` says of the host's own speed."""
     from isthmus.analysis.wording import host_varied
     from isthmus.checks import Result
     from isthmus.thresholds import STEAL_SEEN
@@ -137,9 +137,9 @@ def _host_speed(varied: Variation) -> Result:
 
 
 def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
-    """The machine's results, then each device's.
+    """Results of the machine, then of each device.
 
-    A PCIe function that has two names is there once; devices without results are there together.
+    A PCIe function with two names is listed once; devices without results are listed together.
     """
     from isthmus import backends, checks
 
@@ -156,7 +156,7 @@ def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
 
 
 def _print_json(judged: Judged, missing: Mapping[str, str], varied: Variation | None) -> None:
-    """Results; ``host`` as the JSON of ``isthmus show`` has it."""
+    """Prints results as JSON; ``host`` has the form that ``isthmus show`` gives it."""
     from isthmus.written import json_text
 
     data = {
@@ -168,7 +168,7 @@ def _print_json(judged: Judged, missing: Mapping[str, str], varied: Variation | 
 
 
 def _print_table(judged: Judged, missing: Sequence[str], *, everything: bool) -> None:
-    """A table for each device on a terminal; one, uncut, in a pipe."""
+    """Prints a table for each device on a terminal, or one table of any width to a pipe."""
     from rich.console import Console
 
     from isthmus.units import printable
@@ -188,7 +188,7 @@ def _print_table(judged: Judged, missing: Sequence[str], *, everything: bool) ->
 
 
 def _sentence(judged: Judged, missing: Sequence[str]) -> str:
-    """The answer in one line; devices that were named and are not here come first."""
+    """The answer in one line; devices that were named but are missing come first."""
     from isthmus.text import counted
 
     if missing:
@@ -214,7 +214,7 @@ def _sentence(judged: Judged, missing: Sequence[str]) -> str:
 
 
 def _on_screen(results: Sequence[Result], *, everything: bool) -> Table:
-    """What was found, with cause, cure and command below one another."""
+    """A table of findings, with cause, cure and command below each finding."""
     from rich.table import Table
     from rich.text import Text
 
@@ -252,9 +252,9 @@ def _in_pipe(judged: Judged, *, everything: bool) -> Table:
 def _rows(
     results: Sequence[Result], *, everything: bool
 ) -> Iterator[tuple[str, str, tuple[str, str, str, str]]]:
-    """Check, state, and what was found with cause, cure and command: the bad ones first.
+    """Yields check, state, and the finding with cause, cure and command; bad results come first.
 
-    Unless all are wanted, those that are unknown for one reason share a row; good ones are counted.
+    Without ``everything``, checks that are unknown for one reason share a row, as good checks do.
     """
     order = {"bad": 0, "warning": 1, "unknown": 2, "good": 3}
     rows: dict[tuple[str, str], list[Result]] = {}

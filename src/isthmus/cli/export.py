@@ -1,4 +1,4 @@
-"""``isthmus export``: the rows of a run as a file."""
+"""``isthmus export``: writes the rows or samples of a run into a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``isthmus fleet``: which of many machines are slower than their like."""
+"""``isthmus fleet``: finds the machines that are slower than others of their kind."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def fleet(
 
     Ends with 5 where nothing is bad, but no machine or no comparison with the baseline is decided.
 
-    Subfolders count. A file that cannot be read is named on stderr. Its name is that of a failed
-    machine, unless the machine has another file.
+    Folders within the folders count. stderr names each file that cannot be read. Such a file's name
+    stands for a failed machine, unless the machine has another file.
     """
     from isthmus.analysis import fleet as analysis
     from isthmus.errors import analysing
@@ -70,7 +70,7 @@ def fleet(
 
 
 def _runs(paths: Sequence[Path], unreadable: str) -> Iterator[tuple[str, Run | Unreadable]]:
-    """Name of each file, and its run; ``unreadable``: what stderr says of one that is none."""
+    """Yields each file's name and run; ``unreadable``: words on stderr for other files."""
     for path in paths:
         yield from _runs_of(path, unreadable)
 

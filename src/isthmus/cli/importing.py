@@ -1,4 +1,4 @@
-"""``isthmus import``: outputs of other programs as run files."""
+"""``isthmus import``: turns outputs of other programs into run files."""
 
 from __future__ import annotations
 

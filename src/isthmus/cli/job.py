@@ -1,4 +1,4 @@
-"""``isthmus advise --job``: how to run a job, from run files, a measurement or a simulated card."""
+"""``isthmus advise --job``: advises how to run a job, from run files, times or a simulated card."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from isthmus.results.run_file import DeviceRecord, Run
 
 _CARD = "card"
-"""Scheme of emulated cards, and mode in the address of an API on such a card."""
+"""Scheme of addresses of emulated cards, and mode in the address of an API on such a card."""
 _SMALL = 64 << 10
-"""Largest item in bytes for which several items in a transfer are tried."""
+"""Largest item in bytes for which advice tries several items in one transfer."""
 _TOGETHER = 16
-"""Number of small items that are tried in one transfer."""
+"""Number of small items that advice tries in one transfer."""
 _LEAST_GROUPS = 4
-"""Least number of transfers if several items share a transfer."""
+"""Least number of transfers that remain if several items share a transfer."""
 _OPERATIONS = ("write", "read", "bidirectional", "launch")
 
 
@@ -37,13 +37,13 @@ def sizes_of(job: Job, group: int) -> list[int]:
 
 
 def group_of(job: Job) -> int:
-    """Number of items in a transfer to try beside single items; 1 if none."""
+    """Number of items in a transfer that is tried beside single items; 1 if none is tried."""
     small = max(job.into, job.out) <= _SMALL
     return max(1, min(_TOGETHER, job.times // _LEAST_GROUPS)) if small else 1
 
 
 def from_runs(job: Job, runs: Sequence[Run], chosen: Sequence[str]) -> Answer:
-    """Advice from times of real devices in runs.
+    """Advises from times of real devices in runs.
 
     Raises UsageError if the runs lack a size that the job needs.
     """
@@ -81,7 +81,7 @@ def _computes_on_host(record: DeviceRecord) -> bool:
 
 
 def _complexity(place: Place, devices: Sequence[str]) -> tuple[object, ...]:
-    """Sort key: copies before maps, then kinds of memory in the backend's order."""
+    """Sort key of a place: copies before maps, then the backend's order of kinds of memory."""
     from isthmus import backends
 
     backend = backends.of(place.backend)
@@ -138,7 +138,7 @@ def measured_runs(
 
 
 def apis_on_card(addresses: Sequence[str]) -> tuple[str, list[Api]]:
-    """The board of emulated cards, as in ``card:BOARD``, and the APIs to compare on it.
+    """The emulated cards' board, as in ``card:BOARD``, and the APIs that are compared on it.
 
     The name is empty for addresses of other devices. Raises UsageError for several boards, or for a
     mix of emulated cards and other devices.
@@ -173,7 +173,7 @@ def apis_on_card(addresses: Sequence[str]) -> tuple[str, list[Api]]:
 
 
 def on_card(job: Job, board_name: str, apis: Sequence[Api]) -> Answer:
-    """Advice for an emulated card: simulated copies, and the software of each API."""
+    """Advises for an emulated card, from simulated copies and the software time of each API."""
     from isthmus import boards
     from isthmus.analysis import job_on_card
     from isthmus.analysis.job import advise, measured
@@ -197,7 +197,7 @@ def on_card(job: Job, board_name: str, apis: Sequence[Api]) -> Answer:
 
 
 def _simulated(devices: Sequence[str], sizes: Sequence[int]) -> Run:
-    """Simulates copies on emulated cards; needs no lock, because no hardware is used."""
+    """Simulates copies on emulated cards, without the lock: the simulation uses no hardware."""
     from rich.console import Console
 
     from isthmus.analysis.job_on_card import MEMORY
@@ -222,7 +222,7 @@ def _simulated(devices: Sequence[str], sizes: Sequence[int]) -> Run:
 
 
 def program(answer: Answer) -> str:
-    """A program that runs the job in the advised way, from the template of the backend."""
+    """Writes a program that runs the job in the advised way, from the backend's template."""
     from isthmus import backends
     from isthmus.cli.templates import rendered
 
@@ -245,4 +245,4 @@ def program(answer: Answer) -> str:
 
 
 _USUAL_HERTZ = 300e6
-"""Clock of kernels on AMD's platforms, for a device without a board file."""
+"""Clock of kernels on AMD's platforms, assumed for a device without a board file."""

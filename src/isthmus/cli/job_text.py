@@ -1,4 +1,4 @@
-"""Advice on a job as text on one screen, and as JSON."""
+"""Writes advice on a job as text on one screen, and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isthmus.results.run_file import DeviceRecord
 
 _REACHED = 1.1
-"""Largest ratio of time to limit at which the limit counts as reached."""
+"""Largest ratio of a job's time to a limit at which the limit counts as reached."""
 _WHOLE_BANK = 0.95
 """Least share of a bank's rate at which the bank is the limit."""
 _LIMITS = {
@@ -30,26 +30,26 @@ _LIMITS = {
 
 
 class Answer:
-    """Advice on a job, with what supports it."""
+    """Advice on a job, with the devices, the times' origin and the board behind it."""
 
     def __init__(self, advice: JobAdvice, records: Mapping[str, DeviceRecord], how: str) -> None:
         self.advice = advice
         self.records = records
         """Records of the compared devices, by address; empty for emulated cards."""
         self.how = how
-        """Words for the origin of the times."""
+        """Origin of the times in words."""
         self.board: Board | None = None
         """Board of an emulated card; None for other devices."""
         self.board_name = ""
 
     @property
     def emulated(self) -> bool:
-        """Whether the device is an emulated card."""
+        """Whether the advice is for an emulated card."""
         return self.board is not None
 
 
 def api_of(place: Place) -> str:
-    """Name of the API of a place, as people write it."""
+    """Name of the API at a place, in its usual spelling."""
     from isthmus import backends
 
     backend = backends.of(place.backend)
@@ -62,7 +62,7 @@ def api_of(place: Place) -> str:
 
 
 def memory_of(place: Place) -> str:
-    """Host memory of a place in words."""
+    """Words for the host memory of a place."""
     from isthmus import backends
 
     software = backends.of(place.backend).card_software
@@ -86,7 +86,7 @@ def _chunk(best: Plan, job: Job) -> str:
 
 
 def sentence(answer: Answer) -> str:
-    """The answer in one sentence."""
+    """The advice in one sentence."""
     advice = answer.advice
     job, best = advice.job, advice.best
     workers = "queue and thread" if best.place.backend == "opencl" else "thread"
@@ -152,7 +152,7 @@ def _fills_a_bank(answer: Answer) -> bool:
 
 
 def _parts(answer: Answer) -> str:
-    """Words for the time of one item at each stage."""
+    """Words for the time of one item at each stage of the job."""
     stages = answer.advice.stages
     parts = {
         "host": stages.host_before + stages.host_after,

@@ -1,4 +1,4 @@
-"""``isthmus judge``: whether the output of another program is normal."""
+"""``isthmus judge``: tells whether rates in the output of another program are normal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NETWORK = re.compile(r"(\d{1,4}) ?(?:Gb|G|Gbps|Gbit)(?:/s)?", re.IGNORECASE)
 MOST_BYTES = 16 << 20
-"""Most bytes of all texts together: outputs of tools have some kilobytes."""
+"""Most bytes of all texts together; outputs of such programs have some kilobytes."""
 
 
 def judge_files(
@@ -88,7 +88,7 @@ def _texts(files: list[Path]) -> list[Pasted]:
 
 
 def _bytes(file: Path, most: int) -> bytes:
-    """Content of a file, or of standard input; raises UsageError for more than ``most`` bytes."""
+    """Content of a file or of standard input; raises UsageError if it exceeds ``most`` bytes."""
     from isthmus.errors import UsageError
 
     if str(file) == "-":
@@ -109,7 +109,7 @@ def _bytes(file: Path, most: int) -> bytes:
 
 
 def _decoded(data: bytes) -> str:
-    """Decodes UTF-8, or UTF-16 with a byte order mark as of Windows; replaces other bytes."""
+    """Decodes UTF-8, or UTF-16 with a byte order mark as Windows writes; replaces other bytes."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace").replace("\0", "")
     return data.decode("utf-8-sig", errors="replace").replace("\0", "")

@@ -1,4 +1,4 @@
-"""``isthmus model``: predicts, fits or validates. Options come from the models' tables."""
+"""``isthmus model``: prints predictions and fits of models, and errors at published figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
+    """Registers the group ``model`` with its commands."""
     group = App(cls=Models, rich_markup_mode=None)
     group.callback(invoke_without_command=True)(overview)
     group.command(help="Compare every published figure with what the models predict.")(validate)
@@ -32,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def overview(context: typer.Context) -> None:
-    """Prints a line for each model, if the user names none."""
+    """Prints a line for each model, if the user names no model."""
     if context.invoked_subcommand is None:
         put(context.get_help())
 
@@ -47,14 +47,14 @@ class Models(TyperGroup):
         return [*registry(), *super().list_commands(ctx)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name; raises UsageError for an unknown one."""
+        """The command of this name; raises UsageError for an unknown name."""
         from isthmus.models import by_name
 
         return super().get_command(ctx, cmd_name) or _command(by_name(cmd_name))
 
 
 def _command(model: Model) -> Any:
-    """The command that prints a model's figures."""
+    """Makes the command that prints a model's figures."""
 
     class Predicting(DeclaringCommand):
         def declared(self) -> list[RunOption]:
@@ -77,7 +77,7 @@ def _command(model: Model) -> Any:
 
 
 def _options(model: Model) -> Iterator[RunOption]:
-    """Options from the model's table; their help has the usual value in brackets."""
+    """Yields options for a model's inputs; their help has the usual value in brackets."""
     if model.default_board:
         usual = f"[{model.default_board}]"
         yield RunOption("board", f"board or file, e.g. u250,link.lanes=8 {usual}")
@@ -104,7 +104,7 @@ def validate(
 
 
 def fit() -> None:
-    """Prints fitted parameters."""
+    """Prints the fitted parameters of the boards."""
     from isthmus.validation import fitting
 
     put(fitting.text(fitting.refit()), end="")

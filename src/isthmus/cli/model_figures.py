@@ -1,4 +1,4 @@
-"""Reads a model's inputs from the command line, and prints its figures."""
+"""Reads a model's inputs from the command line, and writes the model's figures as text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from isthmus.written import json_text
 
 
 def answer(model: Model, texts: Mapping[str, str], *, as_json: bool = False) -> str:
-    """The figures that a model gives for these options: a table, or JSON.
+    """Figures of a model for these options, as a table or as JSON.
 
-    ``texts``: values by the option's name with ``_`` for ``-``, and ``board``.
+    ``texts``: values by option name, with ``_`` in place of ``-``; ``board`` is one of the names.
     """
     replaced: dict[str, str] = {}
     inputs: dict[str, float] = {}

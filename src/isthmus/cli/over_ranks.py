@@ -1,4 +1,4 @@
-"""``isthmus run`` in ranks that a launcher of MPI starts."""
+"""Lets ``isthmus run`` work in ranks that a launcher of MPI starts."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class LastingConsole(Console):
-    """A console that survives a closed output: a launcher may end before the run is saved."""
+    """A console that ignores a closed output: a launcher may end before the run file is saved."""
 
     def on_broken_pipe(self) -> None:
-        """Prints nothing more."""
+        """Prints no more lines."""
         self.quiet = True
 
 
 def own_file(folder: Path) -> Path | None:
     """The run file of this host in a folder; None if another process of the host measures.
 
-    The process leaves the launcher's ranks, so that it measures alone.
+    This process leaves the ranks of the launcher, so that it measures alone.
     """
     place = launcher.place()
     if place is not None and place.local_rank is None:
@@ -55,9 +55,9 @@ def become_rank(
     reruns: int | None,
     bound: Mapping[str, object],
 ) -> None:
-    """Turns this process into a rank, if a launcher started it; else returns.
+    """Turns this process into a rank if a launcher started it as one; else returns.
 
-    ``bound``: options that bind workers, refused here because the launcher binds ranks.
+    ``bound``: options that bind workers; ranks refuse them, because the launcher binds ranks.
     """
     place = launcher.place()
     if place is None:
@@ -76,7 +76,7 @@ def become_rank(
 
 
 def group() -> RankGroup | None:
-    """The ranks that this process leads, once all have connected; None without a launcher."""
+    """The ranks that this process leads, after all have connected; None without a launcher."""
     if launcher.LEADER not in os.environ:
         return None
     from multiprocessing.connection import Connection

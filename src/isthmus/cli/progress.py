@@ -1,4 +1,4 @@
-"""Shows the progress of a run: new answers, the current task, and the remaining time."""
+"""Shows the progress of a run: new answers, the current measurement, and the remaining time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isthmus.units import format_rate, format_seconds, format_size, printable
 _PLAIN_EVERY_S = 10.0
 """Least seconds between two lines of progress, if the output is no terminal."""
 _LEAST_WIDTH = 0.001
-"""Least half-width that is shown, as a share: figures have only three digits."""
+"""Least half-width that is shown, as a share: figures have three digits."""
 _WHY = {
     "precise": "",
     "open": " so far",
@@ -28,15 +28,15 @@ _WHY = {
     "host": ": the host's own speed varies",
     "few": ": too few processes to know the host's speed",
 }
-"""Words for the reason why an interval is no narrower, by ``Certainty``."""
+"""Words for the reason why an interval is not narrower, by ``Certainty``."""
 _MOST_NAMED = 2
-"""Most devices of an answer that are all named; of more, only the first and the last."""
+"""Most devices of an answer that are named one by one; else the first and the last are named."""
 
 
 class Progress:
-    """Shows a line for each answer, and progress.
+    """Shows a line for each answer of a run, and the progress.
 
-    Progress is one live line on a terminal, else a line every few seconds. It counts answers until
+    Progress is one live line on a terminal, else a line every few seconds. The line counts answers
     all are known, then points.
     """
 
@@ -93,7 +93,7 @@ def answer_line(answer: Answer) -> str:
     size = format_size(answer.bytes) if answer.bytes else ""
     what = " ".join(filter(None, (size, answer.memory)))
     values = sorted(interval.value for interval in answer.seconds)
-    # A copy below the clock's resolution has the time 0 s, and no rate.
+    # A copy below the clock's resolution has the time 0 s, so that no rate can be computed.
     of_rate = answer.moved_bytes and answer.bytes >= LARGE and values[0] > 0
     shown = [
         format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
@@ -109,13 +109,13 @@ def answer_line(answer: Answer) -> str:
 
 
 def _certainty(answer: Answer) -> str:
-    """The interval's half-width in words, with the reason why it is no narrower."""
+    """The interval's half-width in words, with the reason why the interval is not narrower."""
     if answer.simulated:
         return ", simulated"
     if not all(interval.known for interval in answer.seconds):
         return " (one process)"
     widest = max(_LEAST_WIDTH, *(interval.half_width for interval in answer.seconds))
-    digits = f"{100 * widest:.2g}" if widest < 0.1 else f"{100 * widest:.0f}"  # no exponent
+    digits = f"{100 * widest:.2g}" if widest < 0.1 else f"{100 * widest:.0f}"  # avoids an exponent
     if widest >= 1:
         return f"{' so far' * (answer.certainty == 'open')}: processes differ too much to tell"
     return f" +-{digits} %{_WHY[answer.certainty]}"

@@ -1,4 +1,4 @@
-"""``isthmus repeat``: measures again as a run was measured, and says what changed."""
+"""``isthmus repeat``: measures again as a run file was measured, and shows what changed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from isthmus.output import inform, put
 from isthmus.run_options import RunOption, flag
 
 _MOST_CODE = 6
-"""Largest exit code of isthmus; larger codes are of the launcher, and become 1."""
+"""Largest exit code of ``isthmus``; a larger code is the launcher's, and becomes 1."""
 
 
 class PermittingCommand(DeclaringCommand):
-    """A command with the permissions of all backends, which a run file cannot give."""
+    """A command with switches for permissions of all backends, which a run file cannot give."""
 
     runs = ("run",)
 
     def declared(self) -> list[RunOption]:
-        """Switches that allow harmful actions."""
+        """Switches that allow actions which may do harm."""
         return [option for option in super().declared() if option.permission]
 
 
@@ -47,7 +47,7 @@ def repeat(
         str, typer.Option(help="program that starts the ranks, if the run has ranks; -n N is added")
     ] = "mpirun",
 ) -> int:
-    """Repeats the command of a run file, or one with the same plan, and compares the runs."""
+    """Repeats a run file's command, or a command with the same plan, and compares both runs."""
     from isthmus.analysis.commands import ranks_of, repeating
     from isthmus.cli import compare, shared_options
     from isthmus.cli.run import fresh_name
@@ -55,7 +55,7 @@ def repeat(
     from isthmus.program import invocation, option_words
     from isthmus.results import run_file
 
-    # Check values before measuring.
+    # Wrong values end the command before the measurement.
     compare.limit(relevant, fail_above)
     compare.terms(fail_above, None, allow_other)
     target = out or fresh_name(run.stem)
@@ -81,7 +81,7 @@ def repeat(
         inform(invocation(*arguments))
         with of_earlier(base.devices, must_be_here=False):
             measured = _here(context, arguments)
-    # The base may be of any age.
+    # A repeated run is compared with a base of any age.
     code = compare.compare(
         run, [target], relevant, fail_above=fail_above,
         max_age="none" if fail_above else None, allow_other=allow_other,
@@ -96,7 +96,7 @@ def _here(context: typer.Context, arguments: list[str]) -> int:
     import io
     import sys
 
-    sys.argv[1:] = arguments  # the new run file records it as its command
+    sys.argv[1:] = arguments  # the new run file records these words as its command
     with contextlib.redirect_stdout(io.StringIO()):
         root = context.find_root().command
         return root.main(args=arguments, prog_name="isthmus", standalone_mode=False) or 0

@@ -11,7 +11,7 @@ from isthmus.errors import UsageError, analysing
 from isthmus.output import put
 
 _MOST_POINTS = 20_000
-"""Most points of a page: this many take a minute and 1 GB, and slow browsers down."""
+"""Most points of a page: with so many, writing takes a minute and 1 GB, and browsers are slow."""
 
 
 def report(

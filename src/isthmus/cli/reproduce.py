@@ -1,4 +1,4 @@
-"""``isthmus reproduce``: published figures compared with those measured or simulated here."""
+"""``isthmus reproduce``: compares published figures with figures measured or simulated here."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 _FEW = 4
 _DEEP = " " * 6
 _ANYWHERE = ("bytes", "operation")
-"""Axes of which a device skips values that it lacks."""
+"""Axes whose values a device may lack: the device skips such values."""
 _SOFTWARE_PROCESSES = 8
-"""Processes that measure software: enough for one outlier not to decide the interval."""
+"""Processes that measure software: with eight, one outlier does not decide the interval."""
 _INTERVAL = 3
-"""Index of the column of intervals."""
+"""Index of the table's column of intervals."""
 CANNOT_TELL = "cannot tell"
-"""Shown for a residual whose interval contains both agreement and a large residual."""
+"""Shown for a residual whose interval includes both agreement and a large residual."""
 
 
 class _Settings(NamedTuple):
-    """Options of the command that decide how studies are measured."""
+    """Options of the command that set how studies are measured."""
 
     device: str | None
     out: Path
@@ -106,7 +106,7 @@ def reproduce(
 
 
 def _sources() -> Iterator[str]:
-    """Lines on every source and its figures: title, and how far each is reproduced."""
+    """Yields lines on each source and its figures: title, and how each figure is reproduced."""
     from isthmus import published
     from isthmus.columns import wrapped
     from isthmus.program import invocation
@@ -126,7 +126,7 @@ def _sources() -> Iterator[str]:
 
 
 def _state(figure: Figure) -> str:
-    """Words for how a figure is reproduced, or for what this machine lacks."""
+    """Says how a figure is reproduced, or what this machine lacks for it."""
     from isthmus.measure import discovery
 
     runs = {row.run.name: row.run for row in figure.rows if row.run} if figure.needs else {}
@@ -136,7 +136,7 @@ def _state(figure: Figure) -> str:
 
 
 def _legend(ways: Iterable[str]) -> Iterator[str]:
-    """Lines that explain the words in the column "how"."""
+    """Yields lines that explain the words in column "how"."""
     from isthmus.columns import wrapped
     from isthmus.published.source import KINDS
 
@@ -149,7 +149,7 @@ def _legend(ways: Iterable[str]) -> Iterator[str]:
 def _compare(
     figures: Sequence[Figure], settings: _Settings
 ) -> tuple[list[ReproducedFigure], list[Path], bool]:
-    """Runs the studies of the figures.
+    """Runs the studies that reproduce the figures.
 
     Returns the reproduced figures, the run files, and whether a point failed. Raises NoDeviceError
     or UsageError if the requested device can run none of the studies.
@@ -194,12 +194,12 @@ def _compare(
 def _refusal(
     error: NoDeviceError | UsageError, measurement: Measurement, settings: _Settings
 ) -> str:
-    """Why the device cannot run the study; names the option if it needs registers."""
+    """Says why the device cannot run the study; names the option if registers must be allowed."""
     from isthmus.measure import discovery
     from isthmus.run_options import REGISTERS
     from isthmus.studies import by_name
 
-    if measurement.further_devices:  # all devices lack the same
+    if measurement.further_devices:  # all devices lack the same study
         return str(error).partition("; ")[0]
     needs = by_name(measurement.study).needs
     if settings.device and needs and not settings.options.keys() & {o.name for o in REGISTERS}:
@@ -215,7 +215,7 @@ def _refusal(
 def _run(
     name: str, measurement: Measurement, rows: Sequence[Row], settings: _Settings, files: list[Path]
 ) -> tuple[list[ReproducedRow], bool]:
-    """Measures the rows of one measurement; returns them, and whether a point failed."""
+    """Measures the rows of one measurement; returns the rows and whether a point failed."""
     from isthmus.analysis import wording
     from isthmus.analysis.reproduction import from_run
     from isthmus.cli import over_ranks
@@ -261,7 +261,7 @@ def _request(
         for axis in points[0]
         if all(axis in point for point in points) and axis in what.names
     }
-    # Another device may lack some of several values: it measures its default values.
+    # Another device may lack some values of an axis: it measures the axis' default values.
     axes = {
         axis: ",".join(several)
         for axis, several in values.items()
@@ -288,7 +288,7 @@ def _request(
         reruns=_SOFTWARE_PROCESSES if measurement.hybrid else None,
         budget_s=settings.budget_s,
         options=settings.options,
-        # A runtime takes five times as long if its threads are on several processors.
+        # A runtime takes five times as long if its threads run on several processors.
         binding=one_processor() if measurement.hybrid else UNBOUND,
     )
 
@@ -314,7 +314,7 @@ def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
 
 
 def _notes(figure: ReproducedFigure) -> Iterator[str]:
-    """Notes on the figure and on rows; a note on all rows names no items."""
+    """Yields notes on the figure and on its rows; a note on all rows names no row."""
     if figure.figure.note:
         yield figure.figure.note
     if any(row.row.unit == "GiB/s" for row in figure.rows):
@@ -337,7 +337,7 @@ def _cells(name: str, row: ReproducedRow) -> tuple[str, ...]:
 
 
 def residual(row: ReproducedRow) -> str:
-    """The residual with its interval: ``+2.10 % (-1.0 to +5.2)``, or ``CANNOT_TELL``."""
+    """A row's residual with its interval: ``+2.10 % (-1.0 to +5.2)``, or ``CANNOT_TELL``."""
     if row.residuals is None:
         return percent(row.residual)
     low, high = (f"{round(100 * end, 1) + 0.0:+.1f}" for end in row.residuals)
@@ -350,14 +350,14 @@ def percent(residual: float | None) -> str:
 
 
 def _span(interval: Interval | None) -> str:
-    """Ends of a confidence interval; empty if there is none, or if the value is exact."""
+    """Ends of a confidence interval; empty without an interval or for an exact value."""
     if interval is None or interval.low == interval.high:
         return ""
     return f"{interval.low:.4g} to {interval.high:.4g}" if interval.known else "one process only"
 
 
 def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
-    """A line for each figure with rows; then reasons, and the number of figures without a model."""
+    """Yields a line for each figure with rows, then reasons, and how many figures lack a model."""
     from isthmus.analysis.reproduction import NOT_MEASURED
     from isthmus.columns import columns, wrapped
     from isthmus.program import invocation

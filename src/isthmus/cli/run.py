@@ -1,4 +1,4 @@
-"""``isthmus run``: measures a study on devices."""
+"""``isthmus run``: measures studies on devices, and writes a run file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def _axes(
     texts: Sequence[str], by_name: Mapping[str, str], studies: Sequence[Study]
 ) -> dict[str, str]:
-    """Axes from ``--axis NAME=VALUES`` (``texts``), added to those from ``--NAME VALUES``.
+    """Joins axes from ``--axis NAME=VALUES`` (``texts``) with axes from ``--NAME VALUES``.
 
     Raises UsageError for an axis that none of the studies has.
     """
@@ -56,14 +56,14 @@ def _studies(name: str) -> list[Study]:
 
 
 def fresh_name(study: str, folder: Path = Path()) -> Path:
-    """A path for a run file that does not exist yet."""
+    """Returns a path for a run file that does not exist yet."""
     stem = f"{study}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
     candidates = (folder / f"{stem}{f'-{n}' if n else ''}.json" for n in range(1000))
     return next(path for path in candidates if not path.exists())
 
 
 def positive(value: float | None, option: str) -> None:
-    """Raises UsageError for a value of an option that is not above 0."""
+    """Raises UsageError if an option has a value that is not above 0."""
     if value is not None and not 0 < value < math.inf:
         raise UsageError(f"{option} must be a number above 0")
 
@@ -180,7 +180,7 @@ def run(
 
 @contextlib.contextmanager
 def _kept(studies: Sequence[Study], out: Path, console: Console) -> Iterator[None]:
-    """On an interrupt or error, prints the run file and the command that continues the run."""
+    """Prints the run file, and the command that continues the run, on an interrupt or error."""
     before = _file_number(out)
     try:
         yield
@@ -203,7 +203,7 @@ def _close(run: Run, out: Path, console: Console) -> int:
     from isthmus.reporters import summary
     from isthmus.text import truncated
 
-    for fault in truncated(wording.faults(run)):  # errors were printed during the run
+    for fault in truncated(wording.faults(run)):  # errors of points were printed during the run
         line(console, fault)
     put("\n".join(summary.lines(run, out)))
     put(out)

@@ -12,7 +12,7 @@ from isthmus.text import did_you_mean
 
 
 def of_study_and_operations(run: Run, study: str | None, operations: str | None) -> Run:
-    """The run with only these points; raises UsageError for names that the run does not have."""
+    """Returns the run with these points only; raises UsageError for names that the run lacks."""
     points = run.points
     if study is not None:
         _require_in_run("study", [study], (point.study for point in points))

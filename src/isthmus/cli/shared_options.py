@@ -1,4 +1,4 @@
-"""Options of several commands, and the refusal of options without effect."""
+"""Declares options that several commands share, and refuses options that have no effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from isthmus.errors import UsageError
 
 MOST_SKEW = timedelta(minutes=10)
-"""Most by which a machine's clock may be ahead: clocks that NTP sets differ by less."""
+"""Most time by which a machine's clock may be ahead: NTP keeps clocks closer than that."""
 NoWait = Annotated[bool, typer.Option("--no-wait", help="refuse while another Isthmus measures")]
 Relevant = Annotated[str | None, typer.Option(help="smallest difference that counts, e.g. 2%")]
 FailAbove = Annotated[
@@ -33,12 +33,12 @@ def options(context: typer.Context) -> Iterator[tuple[str, str]]:
 
 
 def refuse(context: typer.Context, names: Collection[str], why: str) -> None:
-    """Raises UsageError, which ends with ``why``, if the user gives an option of these names."""
+    """Raises UsageError, which ends with ``why``, if the user gives one of these options."""
     _refuse((flag for name, flag in options(context) if name in names), why)
 
 
 def refuse_all_but(context: typer.Context, names: Collection[str], why: str) -> None:
-    """Raises UsageError if the user gives an option of another name."""
+    """Raises UsageError, which ends with ``why``, if the user gives any other option."""
     _refuse((flag for name, flag in options(context) if name not in names), why)
 
 

@@ -1,4 +1,4 @@
-"""``isthmus show``: the summary of a run, or its points."""
+"""``isthmus show``: prints the summary of a run, or its points."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def show(
     if points and form not in {None, "table"}:
         raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points or study or operation or samples else "summary")
-    # Loading all reporters takes a tenth of a second, and the summary needs none of them.
+    # The summary needs no reporter, and loading all reporters takes a tenth of a second.
     reporter = None
     if chosen != "summary" or samples:
         reporter = reporters.by_name(chosen, samples=samples)

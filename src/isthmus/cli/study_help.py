@@ -1,4 +1,4 @@
-"""``isthmus run STUDY --help``: axes and operations of a study."""
+"""``isthmus run STUDY --help``: shows the axes and operations of a study."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from isthmus.studies.base import Axis
 
 _MANY = 4
-"""The most values that a line of help lists."""
+"""Most values of an axis that a line of help lists."""
 
 
 class StudyCommand(DeclaringCommand):
-    """A command with options for the axes of all studies; ``STUDY --help`` lists a study's axes."""
+    """A command with an option for each study's axes; ``STUDY --help`` lists one study's axes."""
 
     def declared(self) -> list[RunOption]:
-        """Options of backends, and all studies' axes."""
+        """Options of all backends, and of the axes of all studies."""
         from isthmus.studies import registry
 
         of_backends = super().declared()
@@ -30,7 +30,7 @@ class StudyCommand(DeclaringCommand):
         return [*of_backends, *hidden]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """All parameters; the argument's help names the studies."""
+        """All parameters of the command; the help of its argument names the studies."""
         from isthmus.studies import in_order
 
         parameters = super().get_params(ctx)
@@ -38,14 +38,14 @@ class StudyCommand(DeclaringCommand):
         return parameters
 
     def get_help_option(self, ctx: Any) -> Any:
-        """``--help``, shown once the study is known."""
+        """The option ``--help``, which prints after the study's name was read."""
         option = super().get_help_option(ctx)
         if option:
             option.is_eager = False
         return option
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The named study's axes, or the command's own options."""
+        """Prints the named study's axes, or else the command's own options."""
         from isthmus.studies import registry
 
         study = registry().get(ctx.params.get("study") or "")
@@ -56,7 +56,7 @@ class StudyCommand(DeclaringCommand):
 
 
 def overview() -> str:
-    """Text with all studies and their questions."""
+    """Text with the name and the question of each study."""
     from isthmus.columns import columns, wrapped
     from isthmus.studies import in_order
 
@@ -68,7 +68,7 @@ def overview() -> str:
 
 
 def usage(study: Study) -> str:
-    """Text with a study's axes and operations, and an example."""
+    """Text with the axes and the operations of a study, and an example."""
     from isthmus.columns import columns, wrapped
 
     usually = list(map(str, study.operations_usually))

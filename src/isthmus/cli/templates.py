@@ -1,4 +1,4 @@
-"""Writes programs from templates beside the backends' descriptions."""
+"""Fills the backends' templates of programs, which lie beside their descriptions."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def rendered(
         raise UsageError(f"no code for {memory} memory on {address}")
 
     def literal(text: str) -> str:
-        """A string literal of C++, with octal escapes except for letters, digits, blanks."""
+        """A C++ string literal, with octal escapes but for letters, digits and blanks."""
         kept = re.compile(rb"[^A-Za-z0-9 ]").sub(lambda b: b"\\%03o" % ord(b[0]), text.encode())
         return f'"{kept.decode()}"'
 
     def comment(text: str) -> str:
-        """Text for a comment of one line in C++: without backslashes, and trigraphs for them."""
+        """Text for a one-line C++ comment, without backslashes or trigraphs of backslashes."""
         return printable(text).replace("\\", "/").replace("?", ".")
 
     source = Path(inspect.getfile(backend if isinstance(backend, type) else type(backend)))

@@ -1,7 +1,7 @@
-"""Judges a log of another program: limit and known runs, a verdict on each rate, and its causes.
+"""Judges logs of other programs: a verdict on each rate by limit and known runs, and its causes.
 
-All results are data; ``reporters/judged.py`` writes the sentences. Without a limit or a reference
-there is no verdict: the result then says what is missing.
+All results are data; ``reporters/judged.py`` writes the sentences. With neither a limit nor a known
+run there is no verdict: the result then says what is missing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds likely causes of a rate that is low or cannot be true.
 
 Each cause is known from a public report, which ``SOURCES`` names. Causes with evidence in the log
-come first, then common causes without evidence; both in the order of the tables of functions below.
+come first, then common causes without evidence. Both kinds have the order of the tables below.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ SOURCES: Mapping[CauseKind, str] = {
     "other_link": "https://github.com/krrishnarraj/clpeak/issues/103",
 }
 _OVERFLOW_BYTES = 2 << 30
-"""Bytes above which old tools of dma_ip_drivers print a wrong rate."""
+"""Bytes of a transfer above which old tools of dma_ip_drivers print a wrong rate."""
 _XRT_BYTES = 4 << 30
-"""Bytes that no buffer of XRT reaches."""
+"""Bytes that no buffer of XRT reaches: a larger transfer was not one buffer."""
 _ADDRESS = re.compile(r"(?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.[\da-f]", re.IGNORECASE)
 _MEMORIES = "isthmus run transfer --memory pageable,aligned"
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A judgement with the facts that may explain it."""
+    """A judgement with the facts from the logs that may explain it."""
 
     judgement: Judgement
     logs: Sequence[Log]
     others: Sequence[Judgement]
-    """Judgements on the same text and device."""
+    """Judgements on the same text and the same device."""
     contradictions: Sequence[Contradiction]
     options: Options
 
@@ -75,13 +75,13 @@ class _Case:
 
     @property
     def address(self) -> str:
-        """PCI address of the device; empty if unknown."""
+        """PCI address of the device; empty if the logs lack it."""
         match = _ADDRESS.search(self.judgement.row.device)
         return match[0] if match else ""
 
     @property
     def shows_link(self) -> str:
-        """The command that shows how the link is trained."""
+        """The command that shows the speed and width at which the device's link is trained."""
         which = f" -s {self.address}" if self.address else ""
         return f"sudo lspci -vv{which} | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'"
 
@@ -112,7 +112,7 @@ def explained(
     contradictions: Sequence[Contradiction],
     options: Options,
 ) -> Judgement:
-    """The judgement with its causes, the likeliest first."""
+    """Adds causes to a judgement, the likeliest cause first."""
     beside = [other for other in others if other.group.place == judgement.group.place]
     case = _Case(judgement, logs, beside, contradictions, options)
     causes: dict[str, Cause] = {}
@@ -147,7 +147,7 @@ def _overflow(case: _Case) -> Iterator[Cause]:
 
 
 def _other_link(case: _Case) -> Iterator[Cause]:
-    """Yields a cause if the limit may be of another link: by a wrong option, or an unusual slot."""
+    """Yields a cause if the limit may be another link's, by a wrong option or an unusual slot."""
     limit = case.judgement.limit
     if limit is None or limit.by not in {"link option", "board"}:
         return

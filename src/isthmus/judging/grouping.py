@@ -13,11 +13,11 @@ from isthmus.judging.judgement import Group
 JUDGED = ("copy", "peer", "on_card", "memory", "host_memory", "network", "collective")
 BETWEEN_RANKS = ("network", "collective")
 _GPUS = ("cuda", "rocm")
-"""Backends of GPUs: those of one name on a host are compared with each other."""
+"""Backends of GPUs: figures of GPUs with one name on a host are compared with each other."""
 
 
 def groups(log: Log) -> Iterator[Group]:
-    """Yields groups of rows: all sizes, and all objects of a device (banks, pairs, GPUs)."""
+    """Yields groups of rows of one quantity: all sizes, and all objects (banks, pairs, GPUs)."""
     rows_by_key: dict[tuple[str, ...], list[Row]] = {}
     for row in log.rows:
         if row.kind in JUDGED and not row.nothing:
@@ -31,7 +31,7 @@ def groups(log: Log) -> Iterator[Group]:
 
 
 def backend(device: str) -> str:
-    """Backend of an address: ``cuda`` of ``cuda:0``."""
+    """The backend in an address: ``cuda`` in ``cuda:0``."""
     return device.partition(":")[0]
 
 
@@ -45,7 +45,7 @@ def _device(log: Log, row: Row) -> str:
 
 def _key(row: Row) -> tuple[str, ...]:
     way = "both" if row.operation == "window_both" else row.direction
-    # Rows of xdma and dd are named by their device files, which differ by channel.
+    # Programs of xdma and dd print the device file, whose name differs by channel.
     files = row.kind == "copy" and backend(row.device) in {"xdma", "dd"}
     return (
         row.kind, way, row.engine, row.beside,
@@ -57,7 +57,7 @@ def _key(row: Row) -> tuple[str, ...]:
 
 
 def _runs(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of each run, in the order of the text."""
+    """Splits rows into the runs of a program, in the order of the text."""
     of_commands: dict[int, list[Row]] = {}
     for row in rows:
         of_commands.setdefault(row.run, []).append(row)

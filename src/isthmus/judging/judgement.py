@@ -1,4 +1,4 @@
-"""The results of judging, as data."""
+"""Data classes for the results of judging: limits, known ranges, verdicts, causes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ReasonKind = Literal[
 Missing = Literal[
     "link", "board", "network", "ports", "size", "gpu", "large", "messages", "reference"
 ]
-"""Facts that a verdict needs and the log lacks, such as the link of the device."""
+"""Facts that a verdict needs and the log lacks; ``link`` is the link of the device."""
 LimitBy = Literal["log", "link option", "board", "engine"]
-"""Origin of a limit."""
+"""Origins of a limit."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class Limit:
     """The upper limit of a rate."""
 
     value: float
-    """Bytes a second left for data, of all directions together."""
+    """Bytes a second that are left for data, in all directions together."""
     raw: float
     """Bytes a second above which a rate cannot be true."""
     name: str
-    """``PCIe gen3 x16``, ``HBM2, 8 GB``."""
+    """Link or memory in words: ``PCIe gen3 x16``, ``HBM2, 8 GB``."""
     source: str
-    """Origin of the limit: ``platform name, line 3``."""
+    """Where the limit was read: ``platform name, line 3``."""
     fact: LinkFact | None = None
-    """The link as the log describes it."""
+    """Description of the link in the log; None if the limit is not from the log."""
     by: LimitBy = "board"
     pcie: bool = False
 
@@ -51,66 +51,66 @@ class Range:
     most: float
     runs: int
     of: str
-    """Board or engine: ``AMD Alveo U280``."""
+    """Board or engine that the runs used: ``AMD Alveo U280``."""
     source: str
-    """Source of the least figure."""
+    """Source of the range's least figure."""
     scaled: bool = False
-    """Whether the runs used another link, and are scaled to this link."""
+    """Whether the runs used another link, so that their figures are scaled to this link."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that measure one quantity in one direction, for each object: bank, pair or GPU."""
+    """Rows of one quantity in one direction, for each object: bank, pair or GPU."""
 
     kind: str
     direction: str
     engine: str
-    """``ce`` or ``sm`` of a GPU; else empty."""
+    """Engine of a GPU that copied, ``ce`` or ``sm``; else empty."""
     beside: str
     memory: str
     name: str
     rows: Sequence[Row]
     file: str = ""
-    """File of the text that has the rows; empty for the only text."""
+    """Name of the file whose text has the rows; empty for the only text."""
     device: str = ""
-    """Card or name of the GPUs that the rows measure; empty between ranks."""
+    """Card or name of GPUs that the rows are of; empty for messages between ranks."""
     run: int = 1
     runs: int = 1
-    """Number of this run, and number of runs in the text."""
+    """Number of runs in the text; ``run`` is the number of this run."""
 
     @property
     def test(self) -> tuple[str, ...]:
-        """The quantity, independent of text, device and run."""
+        """Values of the quantity, without text, device and run."""
         return self.kind, self.direction, self.engine, self.beside, self.memory, self.name
 
     @property
     def place(self) -> tuple[str, str]:
-        """Text and device."""
+        """File of the text, and device."""
         return self.file, self.device
 
     @property
     def lines(self) -> tuple[int, int]:
-        """First and last line in the text."""
+        """First and last line of the rows in the text."""
         numbers = [row.line for row in self.rows]
         return min(numbers), max(numbers)
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a verdict is what it is."""
+    """A reason for a verdict, as data for a sentence."""
 
     kind: ReasonKind
     share: float = 0.0
-    """Rate over the limit, the known range, or the peak."""
+    """Rate divided by the limit, by the known range's end, or by the peak."""
     part: str = ""
     """Object or direction that the reason is about."""
     size: int = 0
     at: int = 0
-    """A second size."""
+    """Size in bytes that ``size`` is compared with."""
     seconds: float = 0.0
     rate: float = 0.0
     line: int = 0
-    """Line of the part's figure; 0 if it has none."""
+    """Line of the text with the figure of ``part``; 0 if no line has the figure."""
 
 
 CauseKind = Literal[
@@ -127,11 +127,11 @@ class Cause:
 
     kind: CauseKind
     evidence: str
-    """What the log shows of the cause; empty for a common cause without evidence."""
+    """What in the log suggests the cause; empty for a common cause without evidence."""
     command: str
-    """Command that checks the cause on the measured machine."""
+    """Command that checks on the measured machine if the cause holds."""
     source: str
-    """Public report of the cause."""
+    """Public report in which the cause is described."""
 
 
 @dataclass(frozen=True)
@@ -140,17 +140,17 @@ class Judgement:
 
     group: Group
     rate: float
-    """Bytes a second of the slowest object at its best large size; 0 if only times are known."""
+    """Bytes a second of the slowest object at its best large size; 0 if the log has only times."""
     fastest: float
-    """Bytes a second of the fastest object."""
+    """Bytes a second of the fastest object at its best large size."""
     row: Row
-    """The row that has ``rate``."""
+    """The row with the rate ``rate``."""
     verdict: Verdict
     reasons: Sequence[Reason]
     limit: Limit | None = None
     known: Range | None = None
     share: float | None = None
-    """Rate over limit."""
+    """Rate divided by the limit; None without a limit."""
     seconds: float = 0.0
     """Seconds of one transfer, if only small transfers were measured; else 0."""
     causes: Sequence[Cause] = ()
@@ -160,21 +160,21 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """An option that contradicts a log."""
+    """An option of the user that contradicts a log or a board."""
 
     option: Literal["--link", "--board"]
     value: str
     said: str
     """Link or board according to the log: ``gen3 x16``."""
     by: str
-    """Source in the log, or of the board's link."""
+    """Source of ``said``: a line of the log, or the source of the board's link."""
     kind: Literal["log", "usual", "at most"] = "log"
-    """Whether the log names the link, or the board has this link usually or at most."""
+    """Whether ``said`` is in the log, or is the board's usual link or largest link."""
 
 
 @dataclass(frozen=True)
 class SameData:
-    """A known run with the figures of a text: it is the text itself, and no reference."""
+    """A known run that has the figures of a text, so that the text is not compared with it."""
 
     file: str
     source: str
@@ -182,38 +182,38 @@ class SameData:
 
 @dataclass(frozen=True)
 class UnusedLink:
-    """A text that describes links, but not the link of a measured card."""
+    """A text that describes links, but none that is the link of a measured card."""
 
     tool: str
     file: str
     shown: Sequence[str]
-    """Bus addresses in the text: ``81:00.0``."""
+    """Bus addresses of links in the text: ``81:00.0``."""
     cards: Sequence[str]
-    """Bus and device of measured cards without a link, ``02:00``; empty: the log names none."""
+    """Bus and device, ``02:00``, of measured cards without a link; empty if the log names none."""
     accelerators: bool
     """Whether ``shown`` are addresses of accelerators, not of network cards and disks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """Results of judging all texts of a call."""
+    """Results of judging all texts together."""
 
     logs: Sequence[Log]
     boards: Sequence[Reference]
     judgements: Sequence[Judgement]
     shown: Sequence[Row]
-    """Rows that are not judged: calls, and tests that no limit applies to."""
+    """Rows that are shown but not judged: calls, and tests to which no limit applies."""
     problems: Sequence[str] = ()
     missing: Sequence[Missing] = ()
     contradictions: Sequence[Contradiction] = ()
     without_effect: Sequence[str] = ()
-    """Options that set neither a limit nor a known run."""
+    """Options that set neither a limit nor known runs: ``--link gen3x16``."""
     same: Sequence[SameData] = ()
     unused_links: Sequence[UnusedLink] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the worst run; a run is ``unknown`` only if all its figures are."""
+        """Verdict on the worst run. A run is ``unknown`` only if all its figures are unknown."""
         runs: dict[tuple[str, str, int], set[Verdict]] = {}
         for judgement in self.judgements:
             key = (*judgement.group.place, judgement.group.run)
@@ -226,5 +226,5 @@ class Judged:
 
     @property
     def failed(self) -> bool:
-        """Whether a test of the program failed."""
+        """Whether a test of the judged program failed."""
         return any(outcome.status == "failed" for log in self.logs for outcome in log.outcomes)

@@ -1,6 +1,6 @@
-"""Finds known runs of healthy boards that a group of rows is compared with.
+"""Finds known runs of healthy boards with which a group of rows is compared.
 
-A known run that has the figures of the log is that log: it is not compared with itself.
+A log is not compared with a known run that has the log's figures: both are the same run.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from isthmus.thresholds import SMALL
 from isthmus.units import parse_size
 
 SAME = 2e-4
-"""Largest relative difference at which a figure of a log is that of a known run."""
+"""Largest relative difference at which a figure of a log counts as that of a known run."""
 _ENOUGH_DIGITS = 4
-"""Digits that identify a known run by a single figure; with fewer, both ends must agree."""
+"""Least digits with which one figure identifies a known run; else both ends have to agree."""
 LIKE_SIZE = 16.0
-"""Largest ratio of sizes at which a known time of a larger transfer is compared."""
+"""Largest ratio of sizes at which a time is compared with the known time of a larger transfer."""
 LIKE_SMALLER = 4.0
-"""Largest ratio of sizes at which a known time of a smaller transfer is compared."""
+"""Largest ratio of sizes at which a time is compared with that of a smaller known transfer."""
 _OTHER_LINK = 0.01
-"""Least relative difference of the rates of two different links."""
+"""Least relative difference of rates by which two links count as different."""
 
 
 def own_sources(log: Log, references: Sequence[Reference]) -> frozenset[str]:
@@ -36,7 +36,7 @@ def own_sources(log: Log, references: Sequence[Reference]) -> frozenset[str]:
 
 
 def _is_of(run: Known, rows: Sequence[Row]) -> bool:
-    """Whether rows have a figure of a known run with enough digits, or both its rounded ends."""
+    """Whether rows have a known run's figure with enough digits, or both ends of its range."""
     alike = [
         row for row in rows
         if row.kind == ("copy" if run.quantity == "call" else run.quantity)
@@ -56,7 +56,7 @@ def _is_of(run: Known, rows: Sequence[Row]) -> bool:
 
 
 def _digits(value: float) -> str:
-    """Significant digits of a figure in its source: ``29265`` of 29.265."""
+    """Significant digits of a figure, as its source prints them: ``29265`` of 29.265."""
     return repr(value).replace(".", "").strip("0")
 
 
@@ -68,9 +68,9 @@ def rates(
     group: Group, board: Reference | None, engines: Sequence[Reference], limit: Limit | None,
     own: Collection[str],
 ) -> Range | None:  # fmt: skip
-    """Range of known rates of the board, else of an engine; None if none is known.
+    """Range of known rates of the board, or else of an engine; None if no rate is known.
 
-    ``own``: sources to leave out, because they are the log itself.
+    ``own``: sources of known runs to leave out, because the log is the same run.
     """
     ranges = (_rates(group, reference, limit, own) for reference in (board, *engines) if reference)
     return next(filter(None, ranges), None)
@@ -102,7 +102,7 @@ def _rates(
 
 
 def _factor(group: Group, reference: Reference, run: Known, limit: Limit | None) -> float:
-    """Rate of this link over that of the known run's; 0 if unknown for a run of an engine."""
+    """Rate of this link divided by the known run's link; 0 for an engine without a known limit."""
     link = run.link or reference.link.pcie
     if group.kind not in {"copy", "host_memory"} or not link:
         return 1.0
@@ -117,10 +117,10 @@ def times(
     group: Group, size: int, board: Reference | None, engines: Sequence[Reference],
     own: Collection[str],
 ) -> Range | None:  # fmt: skip
-    """Range of known times of one transfer of about this size; None if none is known.
+    """Range of known seconds of one transfer of about this size; None if no time is known.
 
-    If the log times single transfers, times of its engines come first, the last engine before the
-    others: small rates of a board are of many transfers at once.
+    If the log times single transfers, times of the engines come first, from the last engine. The
+    board's times may be those of many transfers at once.
     """
     if group.kind != "copy":
         return None
@@ -137,7 +137,7 @@ def times(
 
 
 def start_up(engines: Sequence[Reference], own: Collection[str]) -> float:
-    """Longest known seconds of a small transfer, of the last engine with such times; 0 if none."""
+    """Longest known seconds of a small transfer by the last engine that has any; 0 if none has."""
     for reference in reversed(engines):
         calls = [
             run.most for run in reference.known
@@ -151,7 +151,7 @@ def start_up(engines: Sequence[Reference], own: Collection[str]) -> float:
 def _times(
     group: Group, size: int, reference: Reference, own: Collection[str]
 ) -> Iterator[tuple[float, float, float, str]]:
-    """Yields ratio of sizes, least and most seconds, and source of each comparable known time."""
+    """Yields comparable known times: ratio of sizes, least and most seconds, and source."""
     for run in reference.known:
         if not run.size or run.source in own:
             continue

@@ -15,15 +15,15 @@ from isthmus.references import link as parsed_link
 FASTEST_LINK = parsed_link("gen6x16")
 """The fastest link of all known boards."""
 _FILLED = (0.75, 0.97)
-"""Least and largest share of a link's raw rate that a copy reaches if it fills the link."""
+"""Least and largest share of a link's raw rate at which a copy counts as filling the link."""
 _WITHIN_HOSTS_FIRST = 2
-"""Largest ratio of a bus rate between hosts to the rate of a host's ports: see ``of_ports``."""
+"""Largest ratio of a collective's bus rate to the rate of a host's ports: see ``of_ports``."""
 
 
 def of_link(
     fact: LinkFact | None, board: Reference | None, user: Link | None, ways: int
 ) -> Limit | None:
-    """The limit of a copy between host and device; ``fact``: what the log says of its link."""
+    """Limit of a copy between host and device; ``fact``: the log's description of the link."""
     if user:
         return _pcie(user, "as --link says", ways, fact, "link option")
     if fact and (link := links.under_load(fact)):
@@ -38,7 +38,7 @@ def of_link(
 
 
 def ceiling(board: Reference | None, engines: Sequence[Reference], ways: int) -> Limit | None:
-    """The rate that no link of these engines can exceed; for a copy over an unknown link."""
+    """Limit of a copy over an unknown link: the rate that no link of these engines exceeds."""
     if board and board.link.GBps:
         return None
     fastest = [parsed_link(name) for engine in engines for name in engine.link.fastest]
@@ -50,7 +50,7 @@ def ceiling(board: Reference | None, engines: Sequence[Reference], ways: int) ->
 
 
 def only_link(engines: Sequence[Reference], rate: float, ways: int) -> Limit | None:
-    """The limit, if a rate needs the fastest link that an engine supports; else None."""
+    """The limit by the only link of an engine that can carry a rate; None if others can, too."""
     for engine in engines:
         fastest = [parsed_link(name) for name in engine.link.fastest]
         most = max((link.raw for link in fastest), default=0.0)
@@ -69,7 +69,7 @@ def _pcie(link: Link, source: str, ways: int, fact: LinkFact | None, by: LimitBy
 
 
 def of_memory(board: Reference | None) -> Limit | None:
-    """The limit of kernels on the device's own memory."""
+    """Limit of kernels on the device's own memory; None if the board does not state it."""
     if board is None or board.memory is None:
         return None
     value = board.memory.GBps * 1e9
@@ -78,7 +78,7 @@ def of_memory(board: Reference | None) -> Limit | None:
 
 
 def of_copies_within(board: Reference | None) -> Limit | None:
-    """The limit of a copy within a GPU's memory: each byte is read and written there."""
+    """Limit of a copy within a GPU's memory, which reads and writes each byte."""
     limit = of_memory(board)
     if limit is None:
         return None
@@ -87,7 +87,7 @@ def of_copies_within(board: Reference | None) -> Limit | None:
 
 
 def of_peers(board: Reference | None, rate: float) -> Limit | None:
-    """The limit between two devices: by the board's slowest connection that carries the rate."""
+    """Limit between two devices: the board's slowest connection that can carry the rate."""
     if board is None or not board.peers:
         return None
     ways = sorted(board.peers, key=lambda peer: peer.GBps)
@@ -97,17 +97,17 @@ def of_peers(board: Reference | None, rate: float) -> Limit | None:
 
 
 def of_port(gigabits: float, ways: int) -> Limit:
-    """The limit by a network port, whose rate the user gives."""
+    """Limit by a network port with the rate that the user gives."""
     value = ways * gigabits * 1e9 / 8
     name = f"{gigabits:g} Gb/s port"
     return Limit(value, value, name, "as --link says", by="link option")
 
 
 def of_ports(gigabits: float) -> Limit:
-    """The limit of a collective between hosts: all ports of a host, whose rate the user gives.
+    """Limit of a collective between hosts: all ports of a host, with the rate that the user gives.
 
-    The bus rate assumes one ring through all ranks. A collective that works within each host first
-    sends less between hosts: with N hosts of k ranks, (1 - 1/(Nk)) / (1 - 1/N) times less. That
+    The bus rate assumes one ring through all ranks. A collective that first works within each host
+    sends less between hosts: with N hosts of k ranks, (1 - 1/(Nk)) / (1 - 1/N) times less. This
     factor is below 2 for two or more hosts.
     """
     value = gigabits * 1e9 / 8
@@ -117,7 +117,7 @@ def of_ports(gigabits: float) -> Limit:
 
 
 def lesser_links(rate: float, limit: Limit) -> list[str]:
-    """Names of links that are slower than the limit, and that the rate would fill: ``gen3 x1``."""
+    """Names of links slower than the limit that the rate would fill: ``gen3 x1``."""
     names = []
     least, most = _FILLED
     for generation in (1, 2, 3, 4):
@@ -129,5 +129,5 @@ def lesser_links(rate: float, limit: Limit) -> list[str]:
 
 
 def ways_of(group: Group) -> int:
-    """Number of directions that a rate of the group adds up."""
+    """Number of directions whose rates a group's figure adds up."""
     return 2 if group.direction == "both" else 1

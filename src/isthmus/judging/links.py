@@ -1,7 +1,7 @@
 """Finds the link of a measured card among the links that the texts describe.
 
-A link with a bus address belongs to the card with that address. For a card without an address, a
-link is used if it is the only choice.
+A link with a bus address belongs to the card with that address. A link without an address is used
+for a card if it is the only choice.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _ADDRESS = re.compile(
 
 
 class Card(NamedTuple):
-    """The bus address of a card, without the function: all functions share the card's link."""
+    """Bus address of a card, without the function: all functions of a card share its link."""
 
     domain: int | None
-    """None if the text has no domain."""
+    """Domain of the bus; None if the text has none."""
     place: str
     """Bus and device: ``02:00``."""
 
     def is_(self, other: Card) -> bool:
-        """Whether two addresses are of one card."""
+        """Whether two addresses are those of one card."""
         alike = self.domain is None or other.domain is None or self.domain == other.domain
         return alike and self.place == other.place
 
@@ -45,17 +45,17 @@ def card(text: str) -> Card | None:
 
 
 def cards_of(log: Log, rows: Sequence[Row]) -> list[Card]:
-    """The cards that rows measured, as far as the log has their bus addresses."""
+    """The cards whose copies rows are of, if the log has their bus addresses."""
     printed = {device.address: device.properties.get("pci_address", "") for device in log.devices}
     texts = (printed.get(row.device) or row.device.partition(":")[2] for row in rows)
     return list(dict.fromkeys(filter(None, map(card, texts))))
 
 
 def fact_of(logs: Sequence[Log], cards: Sequence[Card]) -> LinkFact | None:
-    """The link of these cards in the logs; None if no link is theirs without doubt."""
+    """The link of these cards in the logs; None if no described link is certainly theirs."""
     facts = [fact for log in logs for fact in log.links]
     own = [fact for fact in facts if _is_of(fact, cards)]
-    if not own or _without_fact(cards, own):  # a GPU's own link is used only if every GPU has one
+    if not own or _without_fact(cards, own):  # links by address are used only if each card has one
         facts = [one for one in facts if not card(one.device) or (not cards and one.accelerator)]
         links = {(fact.generation, fact.lanes) for fact in facts}
         devices = {card(fact.device) or fact.device for fact in facts}
@@ -74,13 +74,13 @@ def _without_fact(cards: Sequence[Card], facts: Sequence[LinkFact]) -> list[Card
 
 
 def _order(fact: LinkFact) -> tuple[int, float]:
-    """Sort key: the most reliable source first, then the fastest link, which no GPU exceeds."""
+    """Sort key: the most reliable source first, then the fastest link, an upper bound for GPUs."""
     link = under_load(fact)
     return _FROM.index(fact.said_by), -link.raw if link else 0.0
 
 
 def under_load(fact: LinkFact) -> Link | None:
-    """The link under load, when a device that saves power raises its generation."""
+    """The link under load, if the device lowers its generation to save power; else None."""
     generation = fact.capable[0] if fact.idle and fact.capable else fact.generation
     return link_of(generation, fact.lanes)
 
@@ -88,10 +88,10 @@ def under_load(fact: LinkFact) -> Link | None:
 def unused(
     described: Log, measured: Sequence[tuple[Log, Sequence[Row]]], logs: Sequence[Log]
 ) -> Iterator[UnusedLink]:
-    """Yields the text if it describes links, but not those of the measured cards.
+    """Yields a text if it describes links, but not the link of each measured card.
 
-    ``measured``: logs whose devices it may describe, each with its rows of copies to and from the
-    host. ``logs``: all texts that may describe the cards.
+    ``measured``: logs whose devices the text may describe, each with its rows of copies between
+    host and device. ``logs``: all texts that may describe the cards.
     """
     facts = [fact for fact in described.links if card(fact.device)]
     if described.rows or not facts or not any(rows for _, rows in measured):
@@ -100,7 +100,7 @@ def unused(
     likely = [fact for fact in facts if fact.accelerator]
     if cards:
         missing = _without_fact(cards, facts)
-        if len(missing) < len(cards):  # another text may describe the rest
+        if len(missing) < len(cards):  # another text may describe the other cards
             missing = _without_fact(missing, [fact for log in logs for fact in log.links])
         if missing:
             yield _unused(described, facts, missing)

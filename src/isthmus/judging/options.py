@@ -1,4 +1,4 @@
-"""The user's options for judging, and their contradictions to the texts."""
+"""The options that a user gives for judging, and their contradictions to the texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isthmus.references import link as parsed_link
 
 @dataclass(frozen=True)
 class Options:
-    """Options that the user gives beside the texts."""
+    """Board, link and port rate that the user gives beside the texts."""
 
     board: Reference | None = None
     board_option: str = ""
@@ -23,14 +23,14 @@ class Options:
 
     @property
     def link_option(self) -> str:
-        """The value of ``--link``."""
+        """The link as option ``--link`` takes it: ``gen3x16``."""
         return self.link.name.replace(" ", "") if self.link else f"{self.port_gigabits:g}Gb"
 
 
 def contradictions(
     options: Options, named: Sequence[Reference], judgements: Sequence[Judgement]
 ) -> list[Contradiction]:
-    """Options that contradict the texts, each once.
+    """Options that contradict the texts, each option once.
 
     ``named``: boards that the texts name. ``judgements``: their limits contain the links that the
     texts describe.
@@ -76,7 +76,7 @@ def _of_link(
 def without_effect(
     options: Options, judgements: Sequence[Judgement], unlike: Sequence[Contradiction]
 ) -> list[str]:
-    """Options that have no effect on limits, known runs and contradictions: ``--link gen3x16``."""
+    """Options that change no limit, known run or contradiction: ``--link gen3x16``."""
     unused = []
     by = {judgement.limit.by for judgement in judgements if judgement.limit}
     if (options.link or options.port_gigabits) and "link option" not in by:
@@ -89,7 +89,7 @@ def without_effect(
 
 
 def _by_board(judgement: Judgement, board: Reference | None) -> bool:
-    """Whether limit or known run of a judgement come from the board or its engine."""
+    """Whether a judgement's limit or known runs come from the board or the board's engine."""
     if board is None:
         return False
     its_engine = engine(board.engine)

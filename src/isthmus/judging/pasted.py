@@ -1,4 +1,4 @@
-"""Reads the texts to judge, each by itself, so that a row belongs to one text."""
+"""Reads the texts that are judged, one by one, so that each row belongs to one text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isthmus.importers.cleaning import cleaned
 
 
 class Pasted(NamedTuple):
-    """One text: from a file, or from standard input."""
+    """One text to judge, from a file or from standard input."""
 
     text: str
     file: str = ""
@@ -52,7 +52,7 @@ def _of_file(log: Log, file: str) -> Log:
 
 
 def _each_run_once(logs: Sequence[Log]) -> list[Log]:
-    """Removes from each log the rows of a run that an earlier text has, too."""
+    """Removes from each log the rows of a run that an earlier text also has."""
     kept: list[Log] = []
     for log in logs:
         same = next((earlier for earlier in kept if log.rows and _same_run(log, earlier)), None)
@@ -62,7 +62,7 @@ def _each_run_once(logs: Sequence[Log]) -> list[Log]:
 
 
 def _same_run(log: Log, other: Log) -> bool:
-    """Whether two texts are of one run: all figures are equal, or they are its two ends."""
+    """Whether two texts show one run: all figures are equal, or each text is one end's output."""
     if log.file == other.file or log.tool != other.tool:
         return False
     ends = log.facts.get("local"), log.facts.get("remote")
@@ -76,13 +76,13 @@ def _figures(log: Log) -> list[tuple[object, ...]]:
 
 
 def visible(log: Log, logs: Sequence[Log]) -> list[Log]:
-    """Logs that may describe the devices of ``log``: from its text, or texts without figures."""
+    """Logs that may describe the devices of ``log``: of its own text, or of texts without rows."""
     measured = {other.file for other in logs if other.rows}
     return [other for other in logs if other.file == log.file or other.file not in measured]
 
 
 def names_of(log: Log, logs: Sequence[Log]) -> list[str]:
-    """Names of boards in the log's text; if it has none, names in texts without figures."""
+    """Names of boards in the log's text; else names in texts without figures."""
     seen = visible(log, logs)
     own = [name for other in seen if other.file == log.file for name in other.names]
     return own or [name for other in seen for name in other.names]

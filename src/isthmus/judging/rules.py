@@ -10,8 +10,8 @@ best size of ``LARGE`` or more.
    else "below". A known run with the figures of the log is not compared, but named.
 4. Without known runs: "normal" from ``GOOD_OF_LOG`` of the limit on, "below" under ``FAIR``, else
    "unknown", because some engines do not reach more.
-5. A group that 3 or 4 call "normal" is "below" if its link is trained below the device's
-capability.
+5. A group that 3 or 4 call "normal" is "below" if its link is trained slower or narrower than the
+   device allows.
 6. A group is always "below" if its rate falls with the size, if an object is much slower than the
    others, or if it is much slower than the other direction or another run (``shapes``).
 7. Without a limit and a reference there is no verdict: the result says what is missing.
@@ -59,13 +59,13 @@ from isthmus.thresholds import (
 )
 
 _ROUNDED = 1.005
-"""Largest ratio of a rate to the raw link that rounding explains."""
+"""Largest ratio of a rate to the link's raw rate that rounding of printed figures explains."""
 _TO_HOST = ("copy", "host_memory")
-"""Kinds whose limit is the link to the host."""
+"""Kinds of groups whose limit is the link to the host."""
 _NO_PCIE_KNOWN = ("nvbandwidth", "clpeak", "rocm_bandwidth_test")
-"""Programs that also measure devices joined to the host by more than PCIe."""
+"""Programs that also measure devices that more than PCIe joins to the host."""
 _GPUS = ("cuda", "rocm")
-"""Backends of GPUs: only their memory limits copies within the device."""
+"""Backends of GPUs: for other backends, memory does not limit copies within the device."""
 
 
 def judge(
@@ -111,7 +111,7 @@ def judge(
 
 
 def _unused_links(logs: Sequence[Log]) -> Iterator[UnusedLink]:
-    """Yields texts that describe links, but not the link of a measured card."""
+    """Yields texts that describe links, but not the link of every measured card."""
     for described in logs:
         measured = [
             (log, [row for row in log.rows if row.kind in _TO_HOST and not row.nothing])
@@ -121,7 +121,7 @@ def _unused_links(logs: Sequence[Log]) -> Iterator[UnusedLink]:
 
 
 def _unread(logs: Sequence[Log]) -> Iterator[str]:
-    """Yields a text for each kind of fault in lines that could not be read."""
+    """Yields a sentence for each kind of fault in lines that could not be read."""
     for log in logs:
         lines: dict[str, list[int]] = {}
         for problem in log.problems:
@@ -134,7 +134,7 @@ def _unread(logs: Sequence[Log]) -> Iterator[str]:
 
 
 class _Decision(NamedTuple):
-    """A verdict with its reasons."""
+    """A verdict with its reasons, and what a certain verdict would need."""
 
     verdict: Verdict
     reasons: Sequence[Reason]
@@ -163,7 +163,7 @@ class _Case:
         self.fastest_copy = max(map(rate, copies), default=0.0)
 
     def judged(self) -> Judgement:
-        """The verdict, without causes."""
+        """Makes the judgement of the group, without its causes."""
         if self.log.emulated:
             return self._unjudged("emulated")
         if any(row.fault for row in self.group.rows):
@@ -199,7 +199,7 @@ class _Case:
         )  # fmt: skip
 
     def _without_link(self) -> bool:
-        """Whether the device is a processor, or shares the host's memory."""
+        """Whether no link limits copies: the device is a processor, or shares the host's memory."""
         if self.group.kind not in (*_TO_HOST, "memory"):
             return False
         names = {device.address: device.name for device in self.log.devices}
@@ -209,7 +209,7 @@ class _Case:
         return kind == "cpu" or (within and self.options.link is None)
 
     def _above(self) -> Judgement | None:
-        """The verdict "impossible", if a figure of any size is above what the link can carry."""
+        """The verdict "impossible" if a figure of any size exceeds the link; else None."""
         rated = [row for row in self.group.rows if row.rates()]
         if not rated or self.group.kind in {"memory", "on_card"}:
             return None
@@ -256,7 +256,7 @@ class _Case:
         return all(row.ends == ("D", "D") for row in self.group.rows)
 
     def _impossible(self, fastest: float, limit: Limit | None) -> _Decision | None:
-        """The decision "impossible", if a rate cannot be true; else None."""
+        """The decision "impossible" if a rate cannot be true; else None."""
         if limit and fastest > _ROUNDED * limit.raw:
             return _Decision("impossible", [Reason("above_limit", fastest / limit.raw)])
         joined = self.log.tool in _NO_PCIE_KNOWN and not self.engines
@@ -268,16 +268,16 @@ class _Case:
         return None
 
     def _cached(self, fastest: float, limit: Limit | None) -> _Decision | None:
-        """The decision "unknown", if a rate exceeds that of the memory; else None."""
+        """The decision "unknown" if a rate exceeds the memory's, as from a cache; else None."""
         if limit and fastest > _ROUNDED * limit.raw and self.group.kind in {"memory", "on_card"}:
             return _Decision("unknown", [Reason("not_comparable")])
         return None
 
     def _compared(self, row: Row, limit: Limit | None) -> _Decision:
-        """The decision by known runs, else by the share of the limit.
+        """Decides by known runs, or else by the share of the limit.
 
-        The time of a single transfer includes the start-up of the call: it is "below" only if that
-        does not explain it.
+        The time of a single transfer includes the start-up of the call. Such a transfer is "below"
+        only if its rate without the start-up is also low.
         """
         decision = self._by_rate(row, rate(row), limit)
         if decision.verdict != "below" or not (row.timed and self.group.kind == "copy"):
@@ -309,13 +309,13 @@ class _Case:
         return _Decision("unknown", [Reason("middle_share", share)])
 
     def _thresholds(self, row: Row) -> tuple[float, float]:
-        """Share of the limit from which a rate is "normal", and share under which it is "below"."""
+        """Shares of the limit: from the first on a rate is "normal", under the second "below"."""
         if self.group.kind in _TO_HOST:
             return GOOD_CALL if row.initiator == "cpu" else GOOD_OF_LOG, FAIR
         return GOOD_OF_LOG, POOR_MEMORY if self.group.kind in {"memory", "on_card"} else 0.0
 
     def _as_trained(self, limit: Limit | None, decision: _Decision) -> _Decision:
-        """Changes a decision to "below", if the link is trained below the device's capability."""
+        """Makes a decision "below" if the link trained slower or narrower than the device can."""
         fact = limit.fact if limit else None
         if fact is None or fact.capable is None or self.options.link or 0 in fact.capable:
             return decision
@@ -337,7 +337,7 @@ class _Case:
         if self.board and self.group.kind != "network":
             return ("reference",)
         gpus = backend(self.group.rows[0].device) in (*_GPUS, "nccl")
-        if self.group.kind == "network":  # unknown whether the GPUs are in one machine or in two
+        if self.group.kind == "network":  # GPUs may be in one machine or in two: both are missing
             return "gpu", "network"
         return ("gpu",) if gpus else ("board",)
 
@@ -348,7 +348,7 @@ class _Case:
         if not rows:
             return self._unjudged("too_small" if self.group.rows[0].size else "no_limit")
         if self.group.kind == "network" and not any(row.timed for row in rows):
-            # many messages are in flight: the rate does not show the time of one message
+            # Many messages are in flight: the rate does not show the time of one message.
             return replace(self._unjudged("too_small", ["messages"]), seconds=0.0)
         largest = max(row.size or 0 for row in rows)
         same = [row for row in rows if row.size == largest]
@@ -374,7 +374,7 @@ class _Case:
 
 
 def _board_of(log: Log, group: Group, boards: Sequence[Reference]) -> Reference | None:
-    """The board of a group's device; None if several boards fit."""
+    """Returns the board of a group's device; None if several boards fit."""
     if len(boards) <= 1:
         return next(iter(boards), None)
     named = {device.address: device.name for device in log.devices}

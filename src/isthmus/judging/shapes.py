@@ -1,4 +1,4 @@
-"""Finds low rates by comparison within the logs: with other sizes, objects, directions and runs."""
+"""Finds rates that are low beside other sizes, objects, directions or runs in the logs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from isthmus.judging.rows import rate
 from isthmus.thresholds import FALLS, LARGE, LOWER, MUCH_LOWER
 
 MOST_SLOW_PAIRS = 1 / 3
-"""Largest share of slow pairs that counts as a fault: more are the design of two groups of GPUs."""
+"""Largest share of slow pairs that is a fault: with more, GPUs form two groups by design."""
 _WAYS = 2
-"""Directions between two devices."""
+"""Number of directions between two devices."""
 _FEWEST = 3
-"""Least number of sizes of a curve, and of objects with a median."""
+"""Least number of sizes in a curve, and of objects whose median counts."""
 
 
 def shape(group: Group, objects: Sequence[Row]) -> list[Reason]:
-    """Reasons: the rate falls with the size, or an object is much slower than the others."""
+    """Returns reasons: a rate that falls with the size, objects much slower than others."""
     return [*_falls(group), *_differs(group, objects)]
 
 
@@ -34,7 +34,7 @@ def _falls(group: Group) -> Iterator[Reason]:
                 curve[row.size] = max(curve.get(row.size, 0.0), rate(row))
         within_caches = group.kind == "network" and "D" not in ends
         if len(curve) < _FEWEST or within_caches:
-            continue  # between host buffers, rates fall when these exceed the caches
+            continue  # between host buffers, rates fall when the buffers exceed the caches
         largest, best = max(curve), max(curve, key=lambda size: curve[size])
         steady = group.kind == "copy" and best >= LARGE
         if curve[largest] < (LOWER if steady else FALLS) * curve[best]:
@@ -47,7 +47,7 @@ def _falls(group: Group) -> Iterator[Reason]:
 def _differs(group: Group, objects: Sequence[Row]) -> Iterator[Reason]:
     """Yields a reason for each object that is much slower than the others, the slowest first."""
     if group.kind == "memory":
-        return  # its objects are different kernels
+        return  # objects of this group are different kernels
     usual, slow = _much_slower(objects)
     for row in sorted(slow, key=rate):
         part = row.part or row.name
@@ -55,7 +55,7 @@ def _differs(group: Group, objects: Sequence[Row]) -> Iterator[Reason]:
 
 
 def _much_slower(objects: Sequence[Row]) -> tuple[float, list[Row]]:
-    """The usual rate of an object, and the objects that are far below it."""
+    """Returns the usual rate of an object, and the objects that are far below that rate."""
     if _are_two_ways(objects):
         fastest = max(map(rate, objects))
         return fastest, [row for row in objects if rate(row) < MUCH_LOWER * fastest]
@@ -66,13 +66,13 @@ def _much_slower(objects: Sequence[Row]) -> tuple[float, list[Row]]:
 
 
 def _are_two_ways(objects: Sequence[Row]) -> bool:
-    """Whether two objects are both directions between the same two devices."""
+    """Whether two objects are the two directions between the same devices."""
     ends = [row.ends for row in objects]
     return len(ends) == _WAYS and bool(ends[0]) and ends[0] == ends[1][::-1]
 
 
 def _by_topology(slow: Sequence[Row], objects: Sequence[Row]) -> bool:
-    """Whether pairs may be slow by design: many are slow, or equally many of each device."""
+    """Whether pairs may be slow by design: many are, or equally many pairs of each device."""
     if not all(row.ends for row in objects):
         return False
     counts = Counter(end for row in slow for end in row.ends)
@@ -82,7 +82,7 @@ def _by_topology(slow: Sequence[Row], objects: Sequence[Row]) -> bool:
 
 
 def other_runs(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Changes a judgement to "below", if another run on the same card is much faster."""
+    """Makes a judgement "below" if another run on the same card is much faster."""
     return [_beside_other_runs(judgement, judgements) for judgement in judgements]
 
 
@@ -107,14 +107,14 @@ def _beside_other_runs(judgement: Judgement, judgements: Sequence[Judgement]) ->
 
 
 def _same_card(judgement: Judgement, other: Judgement) -> bool:
-    """Whether two figures are of one card: by address within a text, by board between texts."""
+    """Whether two figures are of one card: by address in one text, by board in two texts."""
     if judgement.group.file == other.group.file:
         return judgement.group.device == other.group.device
     return judgement.board is not None and judgement.board == other.board
 
 
 def other_way(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Changes a copy to "below", if the other direction in the same log is much faster."""
+    """Makes a judgement on a copy "below" if the other direction in its log is much faster."""
     return [_beside_other_way(judgement, judgements) for judgement in judgements]
 
 

@@ -1,7 +1,7 @@
-"""Reporters show a run as text; each is one module here that defines ``REPORTER``.
+"""Finds the reporters, which show a run as text: modules here that define ``REPORTER``.
 
-Other packages add reporters through the entry point group ``isthmus.reporters``. The page is not a
-reporter, because it has several files: see ``isthmus.reporters.html``.
+Other packages add reporters by the entry point group ``isthmus.reporters``. The page is not a
+reporter, because it consists of several files: see ``isthmus.reporters.html``.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["Reporter", "by_name", "registry"]
 
 @cache
 def registry() -> Mapping[str, Reporter]:
-    """All reporters by name."""
+    """Returns all reporters by name."""
     return registered(__name__, __path__, "REPORTER")
 
 
 def by_name(name: str, *, samples: bool = False) -> Reporter:
-    """The reporter of this name.
+    """Returns the reporter of this name.
 
-    Raises UsageError for an unknown name, and with ``samples`` for a reporter without samples.
+    Raises UsageError for an unknown name. With ``samples``, also for a reporter without samples.
     """
     reporters = registry()
     reporter = reporters[require_known("format", name, reporters)]

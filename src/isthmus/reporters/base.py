@@ -1,4 +1,4 @@
-"""The type of reporters."""
+"""Defines the type of a reporter, which shows a run as text."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from isthmus.results.run_file import Run
 
 @dataclass(frozen=True)
 class Reporter:
-    """Shows a run as text."""
+    """Functions that show a run as text in one format."""
 
     name: str
     summary: str
     text: Callable[[Run], str]
-    """Returns the text of a run's summary, with a newline at the end."""
+    """Makes the text of a run's summary, with a newline at the end."""
     samples: Callable[[Run], str] | None = None
-    """Returns the text with every sample; None if the format shows no samples."""
+    """Makes the text with each sample; None if the format shows no samples."""
 
     def render(self, run: Run, *, samples: bool = False) -> str:
-        """The whole text; with samples if they are wanted and the format shows them."""
+        """Makes the whole text; with ``samples``, with each sample if the format shows samples."""
         return self.samples(run) if samples and self.samples else self.text(run)

@@ -1,4 +1,4 @@
-"""The boards that ``isthmus judge`` knows, with the source of each figure."""
+"""Lists the boards that ``isthmus judge`` knows, with the source of each figure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isthmus.reporters.judged_sentences import KINDS, WAYS
 
 
 def board_lines() -> Iterator[str]:
-    """For each board its name, and below it link, memory and known rates."""
+    """Yields the name of each board, and below the name its link, memory and known rates."""
     for reference in boards().values():
         yield from wrapped(f"{reference.name}: {reference.title}")
         for what, source in _figures(reference):

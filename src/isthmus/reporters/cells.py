@@ -52,16 +52,16 @@ _LIFTED = (
 
 
 class Table(NamedTuple):
-    """Text cells under headings."""
+    """A table of text cells under headings."""
 
     headings: list[str]
     rows: list[list[str]]
     numeric: list[bool]
-    """Columns to align to the right."""
+    """For each column, whether its cells are aligned to the right."""
 
 
 def cell(name: str, value: Any) -> str:
-    """One value as text, in the unit that the column's name gives; empty for a missing value."""
+    """Writes one value in the unit that the column's name gives; empty for a missing value."""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (int, float, np.integer, np.floating)):
@@ -83,10 +83,10 @@ def _amount(name: str, number: float) -> Amount:
 
 
 def table(frame: Frame, labels: Mapping[str, str] | None = None) -> Table:
-    """Text cells of a frame; ``low_X`` and ``high_X`` become a column "interval" after ``X``.
+    """Makes text cells of a frame; ``low_X`` and ``high_X`` become "interval" behind ``X``.
 
-    The column ``within`` becomes a word in the interval. Devices have their labels. Columns without
-    any value are left out.
+    The column ``within`` becomes a word in the interval. Devices have their labels. Columns
+    without any value are left out.
     """
     labels = labels or {}
     headings, columns, numeric = [], [], []
@@ -126,7 +126,7 @@ def _interval(name: str, low: Any, high: Any) -> str:
 
 
 def view(summary: Frame, labels: Mapping[str, str]) -> tuple[Frame, dict[str, str]]:
-    """The summary's columns for people, and the values that are equal in all rows."""
+    """The columns of a summary that people read, and the values that are equal in all rows."""
     axes = [str(name) for name in summary.columns if name not in COLUMNS]
     shown = summary.rename(
         {
@@ -143,7 +143,7 @@ def view(summary: Frame, labels: Mapping[str, str]) -> tuple[Frame, dict[str, st
 def lift(
     frame: Frame, labels: Mapping[str, str], axes: Sequence[str] = ()
 ) -> tuple[Frame, dict[str, str]]:
-    """A frame without descriptive columns that are equal in all rows, and their values."""
+    """Takes descriptive columns that are equal in all rows out of a frame; returns both."""
     common = {}
     for name in (*_LIFTED, *axes):
         if name in frame and len(frame) > 1 and len(values := frame[name].unique()) == 1:
@@ -154,7 +154,7 @@ def lift(
 
 
 def plain(value: Any) -> str | int | float | bool | None:
-    """A value as a built-in type of Python; None for a missing one."""
+    """A value as a built-in type of Python; None for a missing value."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (float, np.floating)):
@@ -165,7 +165,7 @@ def plain(value: Any) -> str | int | float | bool | None:
 
 
 def plain_rows(summary: Frame) -> Iterator[dict[str, str | int | float | bool | None]]:
-    """The summary's rows as plain values; axis values are whole again."""
+    """Yields the summary's rows as plain values, with whole numbers for axes that are whole."""
     names = [str(name) for name in summary.columns]
     for row in summary.rows():
         yield {
@@ -175,17 +175,17 @@ def plain_rows(summary: Frame) -> Iterator[dict[str, str | int | float | bool | 
 
 
 class ProcessSamples(NamedTuple):
-    """Samples of one worker, point and clock."""
+    """Samples of a point by one worker on one clock."""
 
     rerun: int
     batch: int
-    """Repetitions that each sample is the mean of."""
+    """Number of repetitions whose mean is a sample."""
     seconds: list[float]
-    """Seconds of one repetition, in the order measured."""
+    """Seconds of one repetition, in the order of measurement."""
 
 
 def series_of(point: Point, clock: ClockName) -> list[ProcessSamples]:
-    """A point's samples on one clock, rerun by rerun."""
+    """Samples of a point on one clock, for each rerun in order."""
     return [
         ProcessSamples(
             rerun.rerun,
@@ -197,12 +197,12 @@ def series_of(point: Point, clock: ClockName) -> list[ProcessSamples]:
 
 
 def clocks_of(point: Point) -> list[ClockName]:
-    """Clocks that a point has samples of, in the order of the summary's rows."""
+    """Clocks on which a point has samples, in the order of the summary's rows."""
     return [clock for clock in CLOCKS if measured_on(point, clock)]
 
 
 def heading(run: Run) -> str:
-    """One line: studies, host, start, number of points and state of a run, or its origin."""
+    """One line with a run's studies, host, start, number of points and state, or its origin."""
     status = {"complete": "complete", "budget": "ended by its time", "interrupted": "interrupted"}
     points = f"{len(run.points)} point{'' if len(run.points) == 1 else 's'}"
     studies = ", ".join(run.studies) or "no study"
@@ -213,5 +213,5 @@ def heading(run: Run) -> str:
 
 
 def flags_in(summary: Frame) -> list[str]:
-    """All flags of the rows."""
+    """Returns all flags that any of the rows has."""
     return sorted({flag for text in summary["flags"] for flag in str(text).split(";") if flag})

@@ -9,7 +9,7 @@ from isthmus.analysis.sentences import shortened
 from isthmus.units import rate_amount, seconds_amount
 
 _LEAST = 6
-"""Characters that a device's name keeps at least."""
+"""Least characters to which a device's name may be shortened."""
 
 
 def what(change: Change) -> str:
@@ -35,14 +35,14 @@ def values(change: Change) -> str:
 
 
 def percent_longer(ratio: float) -> str:
-    """How much more time a ratio of times is, in per cent: ``+4.1``, ``+69``."""
+    """Additional time in percent, for a ratio of times: ``+4.1``, ``+69``."""
     return f"{100 * (ratio - 1):+.1f}" if abs(ratio - 1) < 0.1 else f"{100 * (ratio - 1):+.0f}"
 
 
 def percents(change: Change) -> tuple[str, str]:
-    """How much more time it takes in percent, ``+4.1``, and the interval, ``2.0 to 6.3``.
+    """How much longer the time is in percent, ``+4.1``, and the interval, ``2.0 to 6.3``.
 
-    Ends of another sign have it. The interval is empty where it is exact or unknown.
+    Ends whose sign differs from the value's show it. The interval is empty if exact or unknown.
     """
     value, low, high = map(percent_longer, change.ratio[:3])
     if change.ratio.low == change.ratio.high or not change.ratio.known:
@@ -53,6 +53,6 @@ def percents(change: Change) -> tuple[str, str]:
 
 
 def percent_of_time(change: Change) -> str:
-    """``+4.1 % time (2.0 to 6.3)``."""
+    """The change in percent with its interval: ``+4.1 % time (2.0 to 6.3)``."""
     value, interval = percents(change)
     return f"{value} % time ({interval})" if interval else f"{value} % time"

@@ -1,4 +1,4 @@
-"""How to cite a run: BibTeX of Isthmus, of published sources and of statistics, and a paragraph."""
+"""Cites a run: BibTeX of Isthmus, of published sources and of statistics, and a paragraph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from isthmus.written import json_text
 FILE = "CITATION.cff"
 FORMATS = ("text", "bibtex", "json")
 _NO_URL = "% Isthmus: no URL is known here; CITATION.cff has none as repository-code or url."
-"""Line before the entries, which BibTeX skips."""
+"""Comment that BibTeX skips, before the entries, if no address of Isthmus is known."""
 _STATISTICS = (
     ("inproceedings", "kalibera2013", {
         "author": "Kalibera, Tomas and Jones, Richard",
@@ -38,13 +38,13 @@ _STATISTICS = (
         "pages": "598--611", "year": "1963",
     }),
 )  # fmt: skip
-"""Sources of the estimator over processes, which the paragraph names."""
+"""Sources of the estimator over processes, which the paragraph on the method names."""
 _SPECIAL = re.compile(r"([&%$#_{}])")
 _ACCENTS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 def citation() -> dict[str, Any]:
-    """Contents of ``CITATION.cff``; raises IsthmusError where it is not installed."""
+    """Returns the content of ``CITATION.cff``; raises IsthmusError if the file is missing."""
     source_tree = Path(__file__).parents[3]
     for folder in (*isthmus.__path__, str(source_tree)):
         path = Path(folder) / FILE
@@ -54,7 +54,7 @@ def citation() -> dict[str, Any]:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Values of YAML as simple as this file's: texts, and lists of texts or of named texts."""
+    """Reads values of simple YAML as in this file: texts, and lists of texts or of named texts."""
     values: dict[str, Any] = {}
     items: list[Any] = []
     for line in filter(str.strip, text.splitlines()):
@@ -72,7 +72,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def cited(run: Run) -> list[Source]:
-    """Published sources of figures or of board parameters that stand behind a run."""
+    """Returns the published sources of a run's figures and of its boards' parameters."""
     names: dict[str, None] = {}
     for device in run.devices:
         names |= dict.fromkeys(
@@ -89,7 +89,7 @@ def cited(run: Run) -> list[Source]:
 
 
 def bibtex(run: Run) -> list[str]:
-    """Entries for Isthmus, for each source of ``cited``, and for the estimator over processes."""
+    """Returns entries for Isthmus, for each source of ``cited``, and for the estimator."""
     estimator = () if run.origin or not method(run).rows.several else _STATISTICS
     return [
         _isthmus(run.software, run.started),
@@ -99,7 +99,7 @@ def bibtex(run: Run) -> list[str]:
 
 
 def _isthmus(software: Software, started: str = "") -> str:
-    """The entry of a version of Isthmus; ``started``: when it measured."""
+    """The entry of one version of Isthmus; ``started``: when that version measured the run."""
     about = citation()
     authors = [one.get("name") or f"{one['family-names']}, {one['given-names']}"
                for one in about["authors"]]  # fmt: skip
@@ -115,7 +115,7 @@ def _isthmus(software: Software, started: str = "") -> str:
 
 
 def _url(about: Mapping[str, Any]) -> str:
-    """Address of Isthmus in ``CITATION.cff``; empty where it has none."""
+    """Address of Isthmus in ``CITATION.cff``; empty if the file has none."""
     return str(about.get("repository-code") or about.get("url") or "")
 
 
@@ -133,13 +133,13 @@ def _entry(kind: str, key: str, fields: Mapping[str, str]) -> str:
 
 
 def _tex(text: object) -> str:
-    """Text that TeX prints as it is."""
+    """Escapes a text, so that TeX prints it unchanged."""
     plain = "".join(_ACCENTS.get(c, c) for c in _SPECIAL.sub(r"\\\1", printable(text)))
     return re.sub(r"\\textbackslash\{\}(?=[&%$#_{}])", r"\\", plain)
 
 
 def render(run: Run | None, form: str) -> str:
-    """The citation as text in one of ``FORMATS``; without a run that of this version alone."""
+    """The citation as text in one of ``FORMATS``; without a run, of this version of Isthmus."""
     entries = bibtex(run) if run else [_isthmus(Software(version=isthmus.__version__, command=[]))]
     text = "\n\n".join([*([] if _url(citation()) else [_NO_URL]), *entries]) + "\n"
     if form == "bibtex" or (run is None and form == "text"):

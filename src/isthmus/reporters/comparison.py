@@ -38,11 +38,11 @@ _MOST_ROWS = 5
 _MOST_DIFFERENCES = 2
 _MOST_DEVICES = 2
 _MOST_OPEN = 2
-"""Kinds of quantities of a device that a sentence names."""
+"""Most kinds of quantities of a device that a sentence names."""
 _CHANGED: tuple[Judgement, ...] = ("slower", "faster")
 _WIDTH = 80
 _OWNERS = 24
-"""Characters of the names of devices before a fact of theirs."""
+"""Most characters for names of devices in front of a fact about them."""
 _NAME = 38
 _WHY = {
     "wrong data": "whose data did not arrive", "failed": "that failed",
@@ -58,16 +58,16 @@ _MESSAGES = {
 }  # fmt: skip
 """Messages of JUnit, by ``Missing.why``."""
 _KINDS: Mapping[Standing, str] = {"slower": "failure", "undecided": "error", "within": ""}
-"""Results of JUnit by what a gate says of a series."""
+"""Kind of a JUnit result, by a gate's verdict on a series."""
 _NOT_OF_GATE = (*GATE_COLUMNS, "raw_ratio", "low_ratio", "high_ratio", "limit")
-"""Columns that a gate's table leaves out: its own are in per cent."""
+"""Columns that a gate's table leaves out, because it has such columns in per cent."""
 _ATTRIBUTES = ("study", "device", "operation", "memory", "sizes")
 
 
 def lines(result: Comparison, more: Invocation) -> Iterator[str]:
-    """The answer in at most 15 lines of 80 columns; ``more``: the command that shows all points.
+    """Yields the answer in at most 15 lines of 80 columns; ``more``: command for all points.
 
-    A gate's line (``reporters.gate``) comes before these.
+    The gate's line (``reporters.gate``) is printed before these lines.
     """
     gated = result.terms is not None
     changed = [*result.of("slower"), *result.of("faster")]
@@ -96,7 +96,7 @@ def _single_runs(result: Comparison) -> bool:
 
 
 def verdict(result: Comparison) -> list[str]:
-    """The answer as a sentence; about the hosts, what is open, points the new side lacks."""
+    """The answer in sentences, on hosts, undecided kinds, and points that the new side lacks."""
     cut = [point for point in result.unknown if point.unmeasured and point.measured]
     lacking = [*result.missing, *cut]
     lacks = [_missing(result, lacking)] if lacking else []
@@ -105,7 +105,7 @@ def verdict(result: Comparison) -> list[str]:
 
 
 def _open(result: Comparison) -> Iterator[str]:
-    """Devices with kinds of quantities of which nothing is decided, where others are."""
+    """Yields devices with entirely undecided kinds of quantities, if other kinds are decided."""
     if len(result.open) < len(result.coverage):
         for device, kinds in groupby(
             sorted(result.open, key=lambda coverage: coverage.device), _device_of
@@ -121,7 +121,7 @@ def _device_of(coverage: Coverage) -> str:
 
 
 def _host(result: Comparison) -> Iterator[str]:
-    """How the hosts' own speed changed, what that explains, and whether the link is the same."""
+    """Yields how the hosts' own speed changed, what that explains, and if the link is the same."""
     for way in _CHANGED:
         parts = [
             f"{wording.HOST_REFERENCES[one.reference]} {percent(abs(one.ratio.value - 1))}"
@@ -139,7 +139,7 @@ def _host(result: Comparison) -> Iterator[str]:
 
 
 def _link(result: Comparison) -> str:
-    """Whether the link is the same, by the series that show it."""
+    """Says that the link is the same, if all series that show the link are; else empty."""
     same = [change for change in result.link if change.verdict == "same"]
     if not same or len(same) < len(result.link):
         return ""
@@ -149,7 +149,7 @@ def _link(result: Comparison) -> str:
 
 
 def remarks(result: Comparison) -> list[str]:
-    """What the changes have in common, and which devices of other names are compared."""
+    """Says what the changes have in common, and which devices of different names are compared."""
     patterns = {way: _pattern(result, result.of(way)) for way in _CHANGED}
     of_both = [f"What is {way} has in common: {text}" for way, text in patterns.items() if text]
     names = list(result.devices.items())[:_MOST_DEVICES]
@@ -177,7 +177,7 @@ def _verdict(result: Comparison) -> str:
 
 
 def _single_points(result: Comparison) -> str:
-    """Points that are slower though no series is."""
+    """Says how many single points are slower, if no series is; else empty."""
     if not result.slower_points or result.of("slower"):
         return ""
     return f" Of single points {len(result.slower_points)} are slower (--points)."
@@ -199,7 +199,7 @@ def _undecided(result: Comparison) -> str:
 
 
 def _missing(result: Comparison, lacking: Sequence[Missing]) -> str:
-    """Points that only the base has, by reason, with the names of the first."""
+    """Lists the base's points that the new side lacks, by reason, with the first points' names."""
     parts = [
         f"{len(points)} {_WHY[why]} ({gate_text.point_names(points)})"
         for why, points in gate_text.by_reason(lacking)
@@ -208,9 +208,9 @@ def _missing(result: Comparison, lacking: Sequence[Missing]) -> str:
 
 
 def _pattern(result: Comparison, changed: Sequence[Change]) -> str:
-    """What all of several changes have in common, and not everything that was compared has.
+    """Attributes that several changed series share, but not all compared series.
 
-    Nothing, where a series without it is undecided: it may have changed in the same way.
+    Empty if an undecided series has other values: it may have changed in the same way.
     """
     parts = []
     undecided = result.undecided if result.terms else result.of("undecided")
@@ -230,7 +230,7 @@ def _row(change: Change) -> str:
 
 
 def _shown_differences(result: Comparison, heading: str) -> Iterator[str]:
-    """The facts that may explain most, each with all that it is of, and how many more differ."""
+    """Yields the facts that may explain most, with the devices of each, and counts the others."""
     subjects: dict[tuple[str, str, str], list[str]] = {}
     for of, *fact, explains in result.differences:
         if explains:
@@ -248,7 +248,7 @@ def _shown_differences(result: Comparison, heading: str) -> Iterator[str]:
 
 
 def _apart(before: str, after: str, room: int) -> str:
-    """``before -> after`` in so many characters: cut, and without the words both begin with."""
+    """``before -> after``, cut to ``room`` characters, without the words that begin both."""
     texts = [before or "none", after or "none"]
     if sum(map(len, texts)) > room:
         pairs = zip(before.split(), after.split(), strict=False)
@@ -263,7 +263,7 @@ def _text(result: Comparison) -> str:
 
 
 def _table(result: Comparison, changes: Sequence[Change]) -> Table:
-    """Cells of changes, each with its verdict; of a gate, with its bound and its limit."""
+    """Cells of changes with their verdicts; for a gate, also with their bounds and limits."""
     rows = frame(changes)
     if result.terms is None:
         return table(rows.without([*GATE_COLUMNS, "limit"]))
@@ -338,10 +338,10 @@ def _csv(result: Comparison) -> str:
 
 
 def _junit(result: Comparison) -> str:
-    """A test case for each series, each point of one side, and each point that is slower alone.
+    """A test case for each series, each point of one side, and each point that alone is slower.
 
-    What is slower or missing has failed; what is undecided is an error. What only the new side has
-    is skipped, and so is a series that the base cannot judge.
+    A slower or missing time is a failure, an undecided one an error. Points that only the new side
+    has are skipped, and so are series that the base scatters too much to judge.
     """
     cases = []
     unjudged = {(one.key, one.sizes) for one in result.unjudged}
@@ -369,7 +369,7 @@ def _junit(result: Comparison) -> str:
 
 
 def _case_text(point: Missing, kind: str) -> str:
-    """Why a point is not compared."""
+    """Says why a point is not compared."""
     if kind == "error" and not point.unmeasured:
         side = "in the base" if point.measured else "on either side"
         return f"no time {side}: {_MESSAGES[point.why]}"
@@ -379,4 +379,4 @@ def _case_text(point: Missing, kind: str) -> str:
 FORMATS: Mapping[str, Callable[[Comparison], str]] = MappingProxyType(
     {"table": _text, "md": _markdown, "json": _json, "junit": _junit, "csv": _csv}
 )
-"""Functions that give the whole text, by name."""
+"""Functions that make the whole text of a comparison, by name of the format."""

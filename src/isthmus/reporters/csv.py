@@ -1,4 +1,4 @@
-"""Comma-separated values: the contract's columns, then the studies' axes; full precision."""
+"""Shows a run as CSV at full precision: the columns of ``COLUMNS``, then the studies' axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a run as files for other programs: CSV, JSON and Parquet, all with the same columns."""
+"""Writes rows of a run for other programs: CSV, JSON and Parquet, with the same columns."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ def _parquet(frame: Frame) -> bytes:
 FORMATS: Mapping[str, Callable[[Frame], bytes]] = MappingProxyType(
     {"csv": _csv, "json": _json, "parquet": _parquet}
 )
-"""Functions that return the content of a file, by name of the format."""
+"""Functions that make the content of a file, by name of the format."""

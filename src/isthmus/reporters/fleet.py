@@ -1,4 +1,4 @@
-"""Shows the state of many machines: a line each, or for schedulers, monitoring and tests."""
+"""Shows the state of many machines: as a summary, or for schedulers, monitoring and tests."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _MOST_SHIFTS = 3
 _MOST_OPEN = 4
 _MOST_REFERENCES = 2
 _MOST_FURTHER = 2
-"""Series of a slow machine that are named behind its worst quantity."""
+"""Most series of a slow machine that are named after its worst quantity."""
 _TOLD = 3
-"""Multiple of the smallest relevant change from which a hidden change is named. A choice: a lower
-value names a change for every fleet."""
+"""Least multiple of the smallest relevant change at which a hidden change is named. A choice: with
+a lower value each fleet would get such a sentence."""
 _WIDTH = 80
 _MOST_LINES = 3
-"""Lines that one fact takes at most: an error of another program may have any length."""
+"""Most lines for one fact: an error of another program may have any length."""
 _MOST_EXPECTED = 1_000_000
 _PARTS = re.compile(r"[^\s,\[\]]+(?:\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\][^\s,\[\]]*)?")
 _FOLDED = re.compile(r"([^\[]*)\[(.*)\]([^\[]*)")
@@ -43,7 +43,7 @@ def _summary(fleet: Fleet) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """A line of the summary in lines of 80 columns; only an error of many lines is cut."""
+    """Breaks a line of the summary at 80 columns; only an error of many lines is cut."""
     indent = " " * (len(text) - len(text.lstrip()))
     return textwrap.wrap(
         text, _WIDTH, subsequent_indent=f"{indent}  ", max_lines=_MOST_LINES, placeholder=" ...",
@@ -77,7 +77,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
 
 
 def _not_found(fleet: Fleet) -> Iterator[str]:
-    """Yields the largest change that would not be found, if it is far above the relevant change."""
+    """Yields from which change on slow machines are found, if that is far above ``least``."""
     large = [one for one in fleet.hidden if one.share >= _TOLD * fleet.least]
     if large:
         widest = large[0]
@@ -110,7 +110,7 @@ def _first(fleet: Fleet, count: int) -> str:
 
 
 def _answer(fleet: Fleet, count: int) -> str:
-    """Which machines are slower, or what is slower on most of them."""
+    """Says which machines are slower, or what is slower on most machines."""
     machines = counted(count, "machine", "machines")
     kinds = f" of {fleet.kinds} kinds" if fleet.kinds > 1 else ""
     slow = fleet.of("slow")
@@ -132,7 +132,7 @@ def _answer(fleet: Fleet, count: int) -> str:
 
 
 def _shifted(fleet: Fleet) -> str:
-    """By how much quantities are slower than the baseline, and on how many machines."""
+    """Says by how much quantities are slower than in the baseline, and on how many machines."""
     if not fleet.shifts:
         return ""
     longer = [round(100 * ((shift.ratio or 1.0) - 1)) for shift in fleet.shifts]
@@ -146,7 +146,7 @@ def _against_baseline(fleet: Fleet) -> Iterator[str]:
     if fleet.baseline:
         yield f"No comparison with the baseline: {fleet.baseline}."
     if fleet.shifts:
-        if fleet.of("slow"):  # else the first line says it
+        if fleet.of("slow"):  # else the first line says so
             what = counted(len(fleet.shifts), "quantity is", "quantities are")
             yield f"Against the baseline, {what} slower on most machines of a kind:"
         yield from (f"  {_what(shift)}" for shift in fleet.shifts[:_MOST_SHIFTS])
@@ -177,7 +177,7 @@ def _line(node: Node) -> str:
 
 
 def _why(node: Node, *, times: bool = True) -> str:
-    """What is wrong with a machine."""
+    """Says why a machine is in a bad state."""
     if node.outliers:
         first = node.outliers[0]
         own = [one for one in node.outliers[1:] if one.against == first.against]
@@ -201,7 +201,7 @@ def _why(node: Node, *, times: bool = True) -> str:
 
 
 def _further(outliers: Sequence[Outlier]) -> Iterator[str]:
-    """Yields the further slower quantities of a machine, one text for each operation and memory."""
+    """Yields a machine's further slow quantities, one text for each operation and memory."""
     series: dict[tuple[str, str, str], list[Outlier]] = {}
     for one in outliers:
         series.setdefault((one.device, one.operation, one.memory), []).append(one)
@@ -214,7 +214,7 @@ def _further(outliers: Sequence[Outlier]) -> Iterator[str]:
 
 
 def _beside(node: Node) -> list[str]:
-    """What stands beside a machine: its host's speed, and findings of the checks."""
+    """Remarks on a machine: its host's speed, and findings of the checks."""
     texts = []
     if node.host and node.state != "slow_host":
         texts.append(f"its host is slow, too: {_host(node)}")
@@ -228,7 +228,7 @@ def _beside(node: Node) -> list[str]:
 
 
 def _host(node: Node) -> str:
-    """How slow a machine's own host is."""
+    """Says how much slower a machine's own host is."""
     return ", ".join(
         f"{wording.HOST_REFERENCES[one.reference]} {percent(one.ratio - 1)} longer"
         for one in node.host[:_MOST_REFERENCES]
@@ -236,7 +236,7 @@ def _host(node: Node) -> str:
 
 
 def _fact(fact: Fact) -> str:
-    """What a check found: a likely cause."""
+    """Says what a check found, which may be the cause."""
     device = f"{fact.device} " if fact.device else ""
     return f"{device}{fact.check}: {fact.found}"
 
@@ -260,7 +260,7 @@ def _name(outlier: Outlier) -> str:
 
 
 def nodeset(nodes: Sequence[Node]) -> str:
-    """Names as Slurm and ClusterShell fold them: ``node[001-003,007],login1``."""
+    """Folds names as Slurm and ClusterShell do: ``node[001-003,007],login1``."""
     plain, numbered = [], []
     for name in (printable(node.name) for node in nodes):
         match = _NUMBERED.fullmatch(name)
@@ -283,7 +283,7 @@ def nodeset(nodes: Sequence[Node]) -> str:
 
 
 def node_names(text: str) -> list[str]:
-    """Names of a folded list, as ``nodeset`` writes it; raises UsageError where it is none."""
+    """Unfolds a list of names as ``nodeset`` writes it; raises UsageError for another text."""
     names: list[str] = []
     for part in _PARTS.findall(text):
         match = _FOLDED.fullmatch(part)
@@ -333,7 +333,7 @@ def _json(fleet: Fleet) -> str:
 
 
 def _data(node: Node) -> dict[str, Any]:
-    """A machine as plain data; its figures are in the metrics."""
+    """A machine as plain data, without its figures, which the metrics have."""
     data = node._asdict()
     for name in ("figures", "base"):
         del data[name]
@@ -345,7 +345,7 @@ def _data(node: Node) -> dict[str, Any]:
 
 
 def _junit(fleet: Fleet) -> str:
-    """A test case for each machine, and one for what is slower than the baseline."""
+    """A test case for each machine, and one for quantities slower than in the baseline."""
     kinds = {**dict.fromkeys(BAD, "failure"), "unknown": "skipped"}
     cases = [
         Case("fleet", node.name, kinds.get(node.state, ""),
@@ -365,4 +365,4 @@ FORMATS: Mapping[str, Callable[[Fleet], str]] = MappingProxyType(
     {"summary": _summary, "list": _list, "nodes": _nodes, "json": _json, "junit": _junit,
      "prometheus": prometheus}
 )  # fmt: skip
-"""Functions that give the whole text, by name."""
+"""Functions that make the whole text on a fleet, by name of the format."""

@@ -1,4 +1,4 @@
-"""Metrics of many machines in Prometheus' text format, for node_exporter's folder of text files.
+"""Writes metrics of many machines in Prometheus' text format, for node_exporter to read as a file.
 
 Names follow "Metric and label naming" of Prometheus' documentation: base units, and the unit last.
 """
@@ -14,14 +14,14 @@ from isthmus.units import printable
 
 
 class _Sample(NamedTuple):
-    """One value of a metric."""
+    """One value of a metric, with its labels."""
 
     labels: Mapping[str, object]
     value: float
 
 
 def prometheus(fleet: Fleet) -> str:
-    """The text: each metric with its help and type, then its samples."""
+    """Makes the text: each metric with its help and type, then its values."""
     return "".join(f"{line}\n" for name, help_, samples in _metrics(fleet)
                    for line in _metric(name, help_, samples))  # fmt: skip
 
@@ -81,7 +81,7 @@ def _metrics(fleet: Fleet) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
 
 
 def _unique(nodes: Iterable[Node]) -> Iterator[Node]:
-    """One node for each name: of several kinds with one name, the node in the worst state."""
+    """Yields one node for each name: of a name with several kinds, the node in the worst state."""
     order = get_args(State)
     worst: dict[str, Node] = {}
     for node in nodes:
@@ -105,7 +105,7 @@ def _labels(node: Node, outlier: Outlier) -> dict[str, object]:
 
 
 def _metric(name: str, help_: str, samples: Iterable[_Sample]) -> Iterator[str]:
-    """Lines of one metric; none without a sample."""
+    """Yields the lines of one metric, or no line if the metric has no value."""
     lines: dict[str, str] = {}
     for labels, value in samples:
         if math.isfinite(value):

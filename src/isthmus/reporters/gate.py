@@ -1,4 +1,4 @@
-"""A gate's texts: the first line with decision, reason and next command, and the lines below."""
+"""Writes a gate's texts: a first line with decision, reason and next command, and further lines."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from isthmus.units import format_age, format_size, percent, printable
 
 _MOST_NAMED = 2
 _AGAIN = "-again"
-"""End of the name of a run that is measured again."""
+"""Ending for the file name of a run that is measured again."""
 _PROCESSES = 12
-"""Processes of a run that is measured again because it had few."""
+"""Processes for a repeated run, if the first run had too few."""
 _LONGER = 10
-"""How many times as long such a run may take."""
+"""Factor by which a repeated run with more processes may take longer."""
 _OPTIONS = MappingProxyType(
     {
         "budget_s": "--budget", "axes": "sizes or other axes", "reruns": "--reruns",
@@ -44,7 +44,7 @@ _OPTIONS = MappingProxyType(
         "cpus": "--cpus", "numa_node": "--numa-node", "options": "options of the device",
     }
 )  # fmt: skip
-"""Settings in the words of the command line."""
+"""Words of the command line for settings."""
 _FAULTS = MappingProxyType(
     {
         "wrong data": "whose data did not arrive",
@@ -52,7 +52,7 @@ _FAULTS = MappingProxyType(
         "no time": "without a time",
     }
 )
-"""Why a point of the new side has no time, by ``Missing.why``, where that is a fault."""
+"""Faults by which a point of the new side has no time, in words by ``Missing.why``."""
 _OF_SIDE = MappingProxyType(
     {
         "same run": "both are the same run",
@@ -61,32 +61,32 @@ _OF_SIDE = MappingProxyType(
         "incomplete": "{} is incomplete",
     }
 )
-"""Doubts that need no data but their side, by ``Doubt.kind``."""
+"""Words for doubts that depend only on the side, by ``Doubt.kind``."""
 _WIDTH = 80
 _NEAREST = 5
-"""Number of series within their limits that are shown: the series nearest to the limit."""
+"""Most series within their limits that are shown: those whose bounds are nearest to the limit."""
 _STANDING = 9
-"""Characters of the longest ``Standing``."""
+"""Number of characters of the longest ``Standing``."""
 
 
 class Call(NamedTuple):
-    """The command that the user called. The next command is derived from it."""
+    """The command that the user called, from which the next command is made."""
 
     sides: Sequence[Path]
-    """Base and new side as given."""
+    """Base and new side as the user gave them."""
     fail_above: Sequence[str]
-    """Words of the option ``--fail-above``."""
+    """The option ``--fail-above`` with its value, as words."""
     options: Sequence[str] = ()
-    """Words of the other options."""
+    """Words of all other options."""
     files: Sequence[Path] = ()
-    """Base and new run file, if each side is one file that says how it was measured."""
+    """Base and new run file; empty unless each side is one file that can be measured again."""
 
     def compare(self, *further: object) -> Invocation:
-        """The same comparison with further options."""
+        """Returns the same comparison with further options."""
         return self.of(self.sides, *further)
 
     def of(self, sides: Sequence[Path], *further: object) -> Invocation:
-        """The comparison of other sides with the same options, and further ones."""
+        """Returns the comparison of other sides with the same options, and with further ones."""
         words = (*map(shorter, sides), *self.fail_above, *self.options, *further)
         return invocation("compare", *words)
 
@@ -112,7 +112,7 @@ def line(result: Comparison, gate: Gate, call: Call) -> str:
 
 
 def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
-    """Commands whose result can decide what this comparison does not; empty where none is known."""
+    """Says which commands can decide what this comparison does not; empty if none is known."""
     doubts = {doubt.kind: doubt for doubt in gate.blocks}
     if result.passes and "same run" not in doubts:
         if "future" in doubts:
@@ -156,13 +156,13 @@ def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
 
 
 def _base_lacks(result: Comparison) -> bool:
-    """Whether all that cannot be decided is without a time in the base, and has one now."""
+    """Whether only the base lacks times, so that a new base decides all quantities."""
     lacking = [point.measured and not point.unmeasured for point in result.unknown]
     return bool(lacking) and all(lacking) and not result.undecided
 
 
 def _more_processes(run: Run, count: int, times: int) -> list[str]:
-    """Options by which a run has so many processes, in so many times its time."""
+    """Options by which a repeated run has ``count`` processes in ``times`` times its budget."""
     limited = run.status == "budget"
     words = option_words("--reruns", count) if run.settings.repetitions or not limited else []
     limited = limited or bool(run.settings.repetitions)
@@ -171,9 +171,9 @@ def _more_processes(run: Run, count: int, times: int) -> list[str]:
 
 
 def _times_longer(change: Change) -> int:
-    """How many times as many processes decide a series, if its ratio remains; 2 at least.
+    """Factor of processes, at least 2, that decides a series if its ratio stays the same.
 
-    An interval is as wide as one over the square root of the number of processes.
+    The width of an interval is proportional to one over the square root of their number.
     """
     limit_ = math.log1p(change.limit)
     if not (0 < change.most < math.inf and limit_ < math.inf):
@@ -237,12 +237,12 @@ def _dead(gate: Gate) -> list[str]:
 
 
 def _words(quantities: Sequence[Missing]) -> str:
-    """The first of some quantities, and how many more there are."""
+    """Names the first quantities, and says how many more there are."""
     return _first([f"{quantity.device} {quantity.words}" for quantity in quantities], ", ")
 
 
 def point_names(points: Sequence[Missing]) -> str:
-    """The first of some points, and how many more there are."""
+    """Names the first points, and says how many more there are."""
     return _first([f"{p.device} {p.words} {format_size(p.bytes)}" for p in points], ", ")
 
 
@@ -255,7 +255,7 @@ _REASONS = {"pass": _passes, "fail": _fails, "undecided": _undecided}
 
 
 def _counts(result: Comparison) -> Iterator[str]:
-    """Points that are missing on either side, and that no other reason names."""
+    """Counts points that only one side has, and that no other reason names."""
     absent = [point for point in result.missing if point.why not in _FAULTS]
     told = {(point.key, point.bytes) for point in result.unknown}
     new = len(absent)
@@ -285,7 +285,7 @@ def doubt_text(doubt: Doubt) -> str:
 
 
 def _named(result: Comparison, changes: Sequence[Change]) -> str:
-    """The worst of some series, each with the ratio that is known or possible, and its limit."""
+    """Names the worst series, each with its ratio, or its upper bound, and its limit."""
     texts = []
     for change in changes:
         if change.verdict == "slower":
@@ -305,24 +305,24 @@ def _quantity(change: Change) -> str:
 
 
 def limit(share: float) -> str:
-    """A limit in words."""
+    """A limit in percent; "unknown" above ``MOST_TOLD``."""
     return percent(share) if share < wording.MOST_TOLD else "unknown"
 
 
 def _differ(changes: Iterable[Change]) -> bool:
-    """Whether limits differ, as they are shown."""
+    """Whether the limits of changes differ in the form in which they are shown."""
     return len({limit(change.limit) for change in changes}) > 1
 
 
 def _one_limit(result: Comparison) -> str:
-    """The limit of all series, in words; empty where limits differ or are not known."""
+    """The limit that all series share, in words; empty if limits differ or are unknown."""
     first = next(iter(result.series), None)
     known = first is not None and first.limit < wording.MOST_TOLD
     return limit(first.limit) if first and known and not _differ(result.series) else ""
 
 
 def _limits(result: Comparison) -> str:
-    """The limit; of limits that differ, how many series have the least, and the largest."""
+    """The limit in words; if limits differ, the least with its count of series, and the largest."""
     if one := _one_limit(result):
         return one
     widest = max(result.series, key=lambda change: change.limit)
@@ -332,7 +332,7 @@ def _limits(result: Comparison) -> str:
 
 
 def sentence(result: Comparison) -> str:
-    """How many series are slower, undecided or within their limits, as the gate judges them."""
+    """Says how many series are slower, undecided or within their limits, as the gate judges."""
     names = f"{result.new.name} against {result.base.name}"
     if not result.series:
         return f"{names}: no point has a time on both sides."
@@ -351,9 +351,9 @@ def sentence(result: Comparison) -> str:
 
 
 def rows(result: Comparison, room: int) -> list[str]:
-    """A line for each series or single point that is slower, and for each undecided series.
+    """Makes a line for each slower series, or else slower point, and for each undecided series.
 
-    Where there is none: series within their limits, those nearest to them.
+    Without such series: lines for the series within their limits that are nearest to the limit.
     """
     shown = [*(result.of("slower") or result.slower_points), *result.undecided]
     room = room if shown else min(room, _NEAREST)
@@ -376,13 +376,13 @@ def _row(change: Change) -> str:
 
 
 def bound(change: Change) -> str:
-    """The largest time that is possible, in words: ``at most +4.1 %``."""
+    """The upper bound of the time in words: ``at most +4.1 %``."""
     known = 0 < change.most < wording.MOST_TOLD
     return f"at most {percent_longer(change.most)} %" if known else "no upper bound"
 
 
 def cases(result: Comparison) -> Iterator[Case]:
-    """Test cases of what is judged beside times: doubts that block, dead devices, and links."""
+    """Yields test cases for what a gate judges beside times: doubts, dead devices and links."""
     gate = decide(result)
     yield from (Case("gate", "sides", "error", doubt_text(doubt)) for doubt in gate.blocks)
     yield from (Case("gate", device, "error", "no time on either side") for device in gate.dead)
@@ -392,6 +392,6 @@ def cases(result: Comparison) -> Iterator[Case]:
 
 
 def by_reason(points: Sequence[Missing]) -> Iterator[tuple[str, list[Missing]]]:
-    """Points by the reason why they have no time."""
+    """Yields groups of points with the reason why the points of the group have no time."""
     for why, of_why in groupby(sorted(points, key=lambda point: point.why), lambda one: one.why):
         yield why, list(of_why)

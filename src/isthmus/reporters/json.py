@@ -1,7 +1,7 @@
-"""JSON: ``findings``, ``curves`` (time over size) and ``points``, one per point and clock.
+"""Shows a run as JSON: ``findings``, ``curves`` (time over size), and ``points`` by clock.
 
-``host`` is the part of the run in which the host was slower, if rows show one. Unknown values are
-null.
+``host`` describes the part of the run in which the host was slower, if any row shows it. Unknown
+values are null.
 """
 
 from __future__ import annotations

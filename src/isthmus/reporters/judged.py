@@ -1,4 +1,4 @@
-"""Shows the results of judging on one screen: 25 lines of 80 columns, or as many characters."""
+"""Shows the results of judging on one screen of 25 lines with 80 columns, or as many characters."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _ORIGIN = {"log": "the log says", "usual": "its rates need what the board usuall
          "at most": "the board has at most"}  # fmt: skip
 _LABEL = 10
 _MOST_PERCENT = 999
-"""Percentages above this are shown as a multiple: ``x13``."""
+"""Largest percentage that is shown; a larger one becomes a multiple: ``x13``."""
 _OWN_BACKENDS = ("cuda", "xrt")
-"""Backends whose devices other programs measure, too."""
+"""Backends of Isthmus whose devices other programs measure, too."""
 _WORDS = {"normal": "NORMAL", "below": "BELOW", "impossible": "IMPOSSIBLE",
           "unknown": "CANNOT TELL"}  # fmt: skip
 _VERDICT = {"normal": "normal", "below": "below", "impossible": "impossible",
@@ -63,26 +63,26 @@ _MISSING = {
 
 
 class _Screen(NamedTuple):
-    """The middle of the screen, in blocks of lines that stay together."""
+    """The middle of the screen, made of blocks whose lines stay together."""
 
     table: list[list[str]]
-    """The header, and a block for each judgement."""
+    """Block of the header, and a block for each judgement."""
     left_out: int
-    """Judgements without a block."""
+    """Number of judgements without a block."""
     facts: list[list[str]]
     causes: list[Block]
     all_causes: int
-    """Causes that were found."""
+    """Number of causes that were found."""
 
     def lines(self) -> list[str]:
-        """All lines of the blocks."""
+        """Returns all lines of the blocks."""
         rows = [*self.table, *([[f"  and {self.left_out} more"]] if self.left_out else [])]
         causes = list(cause_lines(self.causes, self.all_causes))
         blocks = [*([[""]] if rows else []), *rows, *self.facts, causes]
         return [line for block in blocks for line in block]
 
     def shorter(self) -> _Screen:
-        """The screen without its least block: a cause, a further fact, a row, or any fact."""
+        """Drops the least important block: a cause, a further fact, a row, or any fact."""
         if len(self.causes) > _FEWEST_CAUSES:
             return self._replace(causes=self.causes[:-1])
         if len(self.facts) > _FIRST_FACTS:
@@ -95,14 +95,14 @@ class _Screen(NamedTuple):
 
 
 _FIRST_FACTS = 4
-"""Number of facts that are more important than rows of the table: limit, known runs."""
+"""Number of first facts, limit and known runs, that are more important than rows of the table."""
 _FEWEST_BLOCKS = 2
 """Least blocks of a table: its header and a row."""
 _FEWEST_CAUSES = 1
 
 
 def lines(judged: Judged) -> list[str]:
-    """Lines of the screen."""
+    """Makes the lines of the screen."""
     ordered = sorted(judged.judgements, key=_place)
     places = Places(judged.judgements)
     top = [*_title(judged), *_options(judged), *_headline(judged, places)]
@@ -154,7 +154,7 @@ def _options(judged: Judged) -> Iterator[str]:
 
 
 def _place(judgement: Judgement) -> tuple[int, int, float]:
-    """Sort key: the worst verdict first, then copies before other kinds."""
+    """Sort key of a judgement: the worst verdict first, then copies before other kinds."""
     kinds = list(KINDS)
     return WORST.index(judgement.verdict), kinds.index(judgement.group.kind), judgement.share or 0.0
 
@@ -230,7 +230,7 @@ def _table(ordered: Sequence[Judgement], places: Places) -> Iterator[list[str]]:
 
 
 def _of_limit(share: float) -> str:
-    """A share of a limit in five characters."""
+    """Writes a share of a limit in five characters."""
     return percent(share) if share < _MOST_PERCENT / 100 else "x" + f"{share:.3g}"[:4]
 
 
@@ -247,7 +247,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
-    """Limit, known runs, missing facts, failed tests, and rows not judged or not read."""
+    """Yields blocks: limit, known runs, missing facts, failed tests, rows not judged or read."""
     limits = dict.fromkeys(
         f"{limit.name}, {shown(limit.value, 'B/s')} for data ({limit.source})"
         for limit in (judgement.limit for judgement in ordered) if limit
@@ -284,7 +284,7 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
 
 
 def _unused(link: UnusedLink) -> str:
-    """Words for a text whose links are unused: ``lspci shows 81:00.0, not 02:00``."""
+    """Says which links a text describes in vain: ``lspci shows 81:00.0, not 02:00``."""
     shown_ = " and ".join(map(_address, link.shown[:2]))
     shown_ += f" and {len(link.shown) - 2} more" if len(link.shown) > len(link.shown[:2]) else ""
     where = f" ({link.file})" if link.file else ""
@@ -305,30 +305,30 @@ def _address(text: str) -> str:
 
 
 def _beyond(judgement: Judgement) -> str:
-    """Words for a normal figure outside of the known range; else empty."""
+    """Words on a normal figure that lies outside of the known range; else empty."""
     here = shown(judgement.seconds, "s") if judgement.seconds else shown(judgement.rate, "B/s")
     return f"; here {here}, {why}" if (why := outside(judgement)) else ""
 
 
 def _labelled(label: str, texts: Iterable[str]) -> Iterator[list[str]]:
-    """Lines of at most two texts; the first begins with the label."""
+    """Yields a block for each of the first two texts; the first block begins with the label."""
     for i, text in enumerate(list(texts)[:2]):
         yield _wrapped(text, " " if i else label, most=3)
 
 
 def _joined(texts: Sequence[str], most: int) -> list[str]:
-    """The first ``most`` texts joined into one, in a list; an empty list without texts."""
+    """Joins the first ``most`` texts into one, in a list; the list is empty without texts."""
     more = f"; {len(texts) - most} more" if len(texts) > most else ""
     return ["; ".join(texts[:most]) + more] if texts else []
 
 
 def _causes(ordered: Sequence[Judgement]) -> Sequence[Cause]:
-    """Causes of the worst judgement that has any."""
+    """Causes of the worst judgement that has causes."""
     return next((judgement.causes for judgement in ordered if judgement.causes), ())
 
 
 def _measure(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:
-    """Lines with the command of Isthmus that measures the same quantities."""
+    """Yields the command of Isthmus that measures the same quantities, in lines."""
     command = _command(judged.logs, ordered)
     if command:
         yield ""

@@ -1,4 +1,4 @@
-"""Likely causes of a verdict in lines, each with the command that checks it."""
+"""Writes the likely causes of a verdict in lines, each cause with the command that checks it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CAUSES = {
 
 
 class Block(NamedTuple):
-    """Causes that one command checks."""
+    """Causes of a verdict that one command checks, as lines."""
 
     lines: list[str]
     """The causes, numbered, and below them the command."""
@@ -61,7 +61,7 @@ def cause_blocks(causes: Sequence[Cause]) -> list[Block]:
 
 
 def cause_lines(blocks: Sequence[Block], of_all: int) -> Iterator[str]:
-    """Lines with the title, the blocks, and the number of causes left out of ``of_all``."""
+    """Yields the title, the blocks, and how many of all causes (``of_all``) are left out."""
     count = sum(block.causes for block in blocks)
     left = of_all - count
     if blocks:
@@ -75,7 +75,7 @@ def cause_lines(blocks: Sequence[Block], of_all: int) -> Iterator[str]:
 
 
 def _cause(number: int, cause: Cause) -> list[str]:
-    """A cause in at most two lines of 80 columns, or as many characters."""
+    """Writes a cause in at most two lines of 80 columns, or in as many characters."""
     text = _CAUSES[cause.kind]
     text += f": {cause.evidence}" if cause.evidence else ""
     text += f" ({cause.source.removeprefix('https://github.com/')})" if cause.source else ""

@@ -11,7 +11,7 @@ from isthmus.reporters.judged_sentences import sentence, what
 
 
 def data(judged: Judged) -> dict[str, Any]:
-    """The judgements as plain data for JSON."""
+    """Returns the results of judging as dictionaries and lists for JSON."""
     return {
         "verdict": judged.verdict,
         "failed": judged.failed,

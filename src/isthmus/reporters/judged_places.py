@@ -1,4 +1,4 @@
-"""Names the place of a figure: text, lines, device and run, if a screen has several of them."""
+"""Names the place of a figure by text, lines, device and run, if a screen has several places."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isthmus.judging.judgement import Group
 
 
 class Places:
-    """Names of places, short enough to distinguish the judgements of one screen."""
+    """Names of places, just long enough to distinguish the judgements of one screen."""
 
     def __init__(self, judgements: Sequence[Judgement]) -> None:
         groups = [judgement.group for judgement in judgements]
@@ -24,7 +24,7 @@ class Places:
                 self._devices.setdefault(group.file, set()).add(group.device)
 
     def short(self, group: Group) -> str:
-        """Short place for a table: ``fast.txt, run 2``; empty if all figures have the same."""
+        """Short place for a table: ``fast.txt, run 2``; empty if all figures have one place."""
         return ", ".join(
             filter(None, (
                 self._names[group.file],
@@ -43,7 +43,7 @@ class Places:
         return f"{', '.join(filter(None, (group.file, lines, self._device(group), run)))}:"
 
     def _device(self, group: Group) -> str:
-        """The device of a group; empty if its text has only one."""
+        """The device of a group; empty if the group's text has only one device."""
         if len(self._devices.get(group.file, ())) < len(("this", "another")) or not group.device:
             return ""
         return group.device.partition(":")[2] or group.device

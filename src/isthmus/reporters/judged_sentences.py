@@ -1,4 +1,4 @@
-"""Writes a sentence on each judgement: its subject and the verdict."""
+"""Writes a sentence on each judgement: the judged quantity and the verdict."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ WAYS = {"h2d": "to device", "d2h": "to host", "both": "both ways", "": ""}
 _KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
 _GPUS = ("cuda", "rocm")
 _ALIKE = 0.25
-"""Largest relative difference of objects that count as alike."""
+"""Largest relative difference of objects' figures at which the objects count as alike."""
 _PAIR = 2
-"""Directions between two devices."""
+"""Number of directions between two devices."""
 _JUST = 1.01
-"""Largest ratio of a figure to the end of a known range that counts as equal."""
+"""Largest ratio of a figure to an end of the known range at which both count as equal."""
 _BEYOND_PCIE_BPS = 64e9
 """Bytes a second above which a rate exceeds PCIe gen5 x16 in one direction."""
 
@@ -49,7 +49,7 @@ def what(judgement: Judgement) -> str:
 
 
 def printed(row: Row) -> str:
-    """A value with its unit, as the program prints them: ``777.5 MB/s``."""
+    """A row's value with its unit, in the judged program's own format: ``777.5 MB/s``."""
     if row.name == "iops":
         return f"{1e6 / row.values[0]:.0f} IOPS"
     value = row.values[0] / (2 if row.operation == "pingpong" else 1)
@@ -82,17 +82,17 @@ def spread(rows: Sequence[Row]) -> str:
 
 
 class _Parts(NamedTuple):
-    """Parts of a sentence."""
+    """Parts of a sentence on a judgement."""
 
     judgement: Judgement
     reason: Reason
     subject: str
     rate: str
-    """Rate of the slowest object; empty if only times are known."""
+    """Rate of the slowest object in words; empty if only times are known."""
 
     @property
     def of_limit(self) -> str:
-        """The share of the limit; empty without one."""
+        """The rate's share of the limit in words; empty without a limit."""
         limit, share = self.judgement.limit, self.judgement.share
         if limit is None or share is None:
             return ""
@@ -100,17 +100,17 @@ class _Parts(NamedTuple):
 
     @property
     def share(self) -> str:
-        """The reason's share."""
+        """The share that the reason states, in words."""
         return percent(self.reason.share)
 
     @property
     def other(self) -> str:
-        """The reason's rate."""
+        """The rate that the reason states, in words."""
         return shown(self.reason.rate, "B/s")
 
 
 def sentence(judgement: Judgement) -> str:
-    """The verdict on one group in plain English."""
+    """Writes the verdict on one group of rows in plain English."""
     kinds = {reason.kind: reason for reason in reversed(judgement.reasons)}
     rate = shown(judgement.rate, "B/s") if judgement.rate else ""
     for kind, make in _SENTENCES.items():
@@ -121,14 +121,14 @@ def sentence(judgement: Judgement) -> str:
 
 
 def _slowest(judgement: Judgement) -> str:
-    """The slowest object in words; empty if all objects are about as slow."""
+    """Names the slowest object; empty if all objects are about as slow."""
     if not judgement.row.part or judgement.rate > (1 - _ALIKE) * judgement.fastest:
         return ""
     return f", {_part(judgement.row.part, judgement.row.line)}"
 
 
 def known_range(judgement: Judgement, unit: str = "B/s") -> str:
-    """Range of the known runs; empty if there are none."""
+    """Range of the known runs in words; empty if there are no known runs."""
     if judgement.known is None:
         return ""
     low, high = shown(judgement.known.least, unit), shown(judgement.known.most, unit)
@@ -172,7 +172,7 @@ def _differs(parts: _Parts) -> str:
 
 
 def _part(name: str, line: int) -> str:
-    """An object with the line of its figure: ``GPU 1 and 5 (line 28)``."""
+    """Names an object, with the line of its figure: ``GPU 1 and 5 (line 28)``."""
     return f"{name} (line {line})" if line else name
 
 
@@ -207,9 +207,9 @@ def _as_known(parts: _Parts) -> str:
 
 
 def outside(judgement: Judgement) -> str:
-    """Why a figure outside of the known range is still normal; else empty.
+    """Says why a figure outside of the known range is still normal; else empty.
 
-    The known range is of few boards and hosts: a figure may be above it, up to the limit.
+    Few boards and hosts make up the known range: a figure may be above it, up to the limit.
     """
     known = judgement.known
     if known is None or judgement.verdict != "normal":
@@ -294,7 +294,7 @@ def _no_limit(parts: _Parts) -> str:
 
 
 def _would_be(judgement: Judgement) -> str:
-    """The slowest PCIe link that carries the rate, in words."""
+    """Names the slowest PCIe link that can carry the rate."""
     if judgement.group.kind in {"peer", "network"}:
         beyond = judgement.fastest > _BEYOND_PCIE_BPS
         return "; more than PCIe gen5 x16 carries, so over NVLink or xGMI" if beyond else ""
@@ -330,4 +330,4 @@ _SENTENCES = {
     "latency_unknown": _latency, "not_comparable": _cache, "no_limit": _no_limit,
     "too_small": _too_small,
 }  # fmt: skip
-"""Functions that write a sentence, by reason; a group's first reason in this order is used."""
+"""Functions that write a sentence, by reason; the first reason here that a group has counts."""

@@ -1,4 +1,4 @@
-"""Markdown, as code hosts render it: findings first, then one row per point."""
+"""Shows a run as Markdown, as code hosts render it: findings, then one row per point."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _lines(run: Run) -> Iterator[str]:
 
 
 def markdown(cells: Table) -> Iterator[str]:
-    """Lines of a table in Markdown."""
+    """Yields the lines of a table in Markdown."""
     yield f"| {' | '.join(map(escape, cells.headings))} |"
     yield f"| {' | '.join('---:' if right else '---' for right in cells.numeric)} |"
     for row in cells.rows:

@@ -17,11 +17,11 @@ from isthmus.text import counted, listed
 from isthmus.units import format_bytes, format_seconds, percent, printable
 
 COMMIT_DIGITS = 12
-"""Digits of a commit that are shown."""
+"""Number of digits of a commit that are shown."""
 _DIGEST = 16
-"""Digits of a checksum that are shown."""
+"""Number of digits of a checksum that are shown."""
 _MOST_NAMED = 3
-"""Operations of a direction that are named, if two or more others remain."""
+"""Most operations of a direction that are named, if two or more others remain."""
 _MOST_MEMORIES = 6
 """Most kinds of memory that are named."""
 _GIGA = "10^9"
@@ -29,17 +29,17 @@ _DIRECTIONS = MappingProxyType(
     {"h2d": "host to device", "d2h": "device to host", "both": "both directions"}
 )
 _LEAST_STEAL = 0.0005
-"""Least share of processor time that is not rounded to 0.0 %."""
+"""Least share of processor time that is not rounded to 0.0 percent."""
 
 
 def paragraph(run: Run) -> str:
-    """A paragraph for a paper: measured operations, machine, method and certainty."""
+    """Makes a paragraph for a paper: measured operations, machine, method and certainty."""
     sentences = _of_import(run, run.origin) if run.origin else _sentences(run)
     return printable(" ".join(sentences))
 
 
 def _of_import(run: Run, origin: Origin) -> Iterator[str]:
-    """Sentences on imported figures: their source, their kind, and facts that they lack."""
+    """Yields sentences on imported figures: source, kind, and facts that their file lacks."""
     tool = " ".join(filter(None, (origin.tool, origin.version)))
     yield (
         f"The figures are those of {tool}, read from its output {origin.file} (SHA-256 "
@@ -92,7 +92,7 @@ def _machine(run: Run) -> str:
 
 
 def _time(run: Run) -> Iterator[str]:
-    """A sentence on start and duration of the run, and on the load of the machine."""
+    """Yields a sentence on start and duration of the run, and on the load of the machine."""
     began = moment(run.started)
     load, processors = run.environment.get("load_average"), run.environment.get("logical_cpus")
     before = ""
@@ -106,7 +106,7 @@ def _time(run: Run) -> Iterator[str]:
 
 
 def _devices(devices: Sequence[DeviceRecord]) -> Iterator[str]:
-    """A sentence for each kind of devices; devices beside an accelerator are only named."""
+    """Yields a sentence for each kind of devices; devices beside an accelerator are only named."""
     named: dict[str, list[str]] = {}
     for device in devices:
         named.setdefault(_device(device), []).append(device.address)
@@ -122,7 +122,7 @@ def _devices(devices: Sequence[DeviceRecord]) -> Iterator[str]:
 
 
 def _device(device: DeviceRecord) -> str:
-    """Description of a device, for a sentence with "is"."""
+    """Describes a device, as the end of a sentence with "is"."""
     if device.error:
         return "a device that could not be measured"
     facts = {**device.properties, **device.link}
@@ -139,7 +139,7 @@ def _device(device: DeviceRecord) -> str:
 
 
 def _operations(counts: Method) -> str:
-    """Operations by direction, kinds of host memory, sizes and the unit of rates."""
+    """A sentence on operations by direction, kinds of host memory, sizes and the unit of rates."""
     texts = []
     for direction, names in counts.operations.items():
         way = _DIRECTIONS.get(direction, "")
@@ -152,7 +152,7 @@ def _operations(counts: Method) -> str:
 
 
 def _samples(run: Run, counts: Method) -> Iterator[str]:
-    """Sentences on samples: what they time, by which clock, and what is subtracted."""
+    """Yields sentences on samples: what they time, by which clock, and what is subtracted."""
     mean = ""
     if counts.batch.most > 1:
         mean = f"; the mean of {_of_many(counts.batch, 'repetition', 'repetitions')}"
@@ -192,7 +192,7 @@ def _points(run: Run, counts: Method) -> Iterator[str]:
 
 
 def _missing(run: Run, method_: Method) -> Iterator[str]:
-    """Sentences on points without samples, with the reasons."""
+    """Yields sentences on points without samples, with the reasons."""
     missing = method_.missing
     if missing.points:
         counts = {
@@ -211,7 +211,7 @@ def _missing(run: Run, method_: Method) -> Iterator[str]:
 
 
 def _estimates(run: Run, rows: Rows) -> Iterator[str]:
-    """Estimator and interval of the rows, by how many processes measured them."""
+    """Yields sentences on estimator and interval, by how many processes measured the rows."""
     level = percent(run.settings.confidence)
     if rows.several:
         yield from _over_processes(run, rows, level)
@@ -226,7 +226,7 @@ def _estimates(run: Run, rows: Rows) -> Iterator[str]:
 
 
 def _over_processes(run: Run, rows: Rows, level: str) -> Iterator[str]:
-    """Estimator and intervals of rows that several processes measured."""
+    """Yields sentences on estimator and intervals of rows that several processes measured."""
     ranked, few = rows.by_basis.get("signed ranks", 0), rows.by_basis.get("Student", 0)
     ordered = rows.by_basis.get("order statistics over processes", 0)
     kinds = {
@@ -249,7 +249,7 @@ def _over_processes(run: Run, rows: Rows, level: str) -> Iterator[str]:
 
 
 def _state(counts: Method) -> Iterator[str]:
-    """Sentences on whether intervals cover the machine's changes between runs."""
+    """Yields sentences on whether intervals cover changes of the machine between runs."""
     rows = counts.rows
     if not rows.several:
         return
@@ -304,13 +304,13 @@ def _times(seconds: Range) -> str:
 
 
 def _of_many(numbers: Range, singular: str, plural: str) -> str:
-    """``1 process``, ``1 to 3 processes``."""
+    """A range of numbers with its noun: ``1 process``, ``1 to 3 processes``."""
     text = _range(f"{int(numbers.least)}", f"{int(numbers.most)}")
     return f"{text} {singular if numbers.most == 1 else plural}"
 
 
 def _some(names: Sequence[str], most: int) -> str:
-    """A list of the first names in words, with the number of further names."""
+    """The first ``most`` names in words, with the number of further names."""
     more = len(names) - most
     return listed([*names[:most], f"{more} more"] if more > 1 else names)
 

@@ -1,4 +1,4 @@
-"""The findings of a run on one screen: at most 25 lines of 80 columns."""
+"""Shows the findings of a run on one screen: at most 25 lines of 80 columns."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _STUDY = 10
 _COMMAND = 10
 _MINUTES_FROM_S = 120
 _MOST_ADDRESSES = 3
-"""Most addresses of alike devices in the title; of more, only the first and the last."""
+"""Most addresses of alike devices in the title; else only the first and the last are shown."""
 _LEAST_ROWS = 6
-"""Most headlines that commands make room for. A choice: both directions of a copy, and a row of
+"""Most headlines for which commands are left out. A choice: both directions of a copy, and a row of
 each other study of a quick run."""
 _GIVES_WAY = ("Points:", "Try:", "Published:")
-"""Labels of commands that make room for headlines, the least useful first. A choice."""
+"""Labels of commands that are left out for headlines, the least useful first. A choice."""
 
 
 def text(run: Run) -> str:
-    """The summary without commands, which need the path of the run's file."""
+    """Makes the summary without commands, which would need the path of the run's file."""
     return "\n".join(lines(run)) + "\n"
 
 
@@ -53,9 +53,9 @@ def lines(
     path: Path | None = None,
     summary: Frame | None = None,
 ) -> list[str]:
-    """Lines of the summary: devices, findings, missing measurements, state of the run, commands.
+    """Makes the summary: devices, findings, missing measurements, state of the run, commands.
 
-    ``path`` is the run's file, for the commands.
+    ``path`` is the run's file, which the commands name.
     """
     rows = summarise(run) if summary is None else summary
     results = findings(run, rows)
@@ -78,7 +78,7 @@ def lines(
 
 
 def _wrapped(text: str, most: int) -> list[str]:
-    """A text in at most ``most`` lines of 80 columns, or in as many characters."""
+    """Breaks a text into at most ``most`` lines of 80 columns, or as many characters."""
     width = line_width()
     return textwrap.wrap(
         text, width, subsequent_indent="  ", max_lines=-(-most * COLUMNS // width),
@@ -87,7 +87,7 @@ def _wrapped(text: str, most: int) -> list[str]:
 
 
 def _title(run: Run) -> str:
-    """The title: devices, accelerators first; devices of one name are counted."""
+    """The title: names of devices, accelerators first; devices of one name are counted."""
     named: dict[str, list[DeviceRecord]] = {}
     usable = list(filter(has_runtime, run.devices))
     for device in sorted(usable or run.devices, key=lambda device: not accelerates(device)):
@@ -104,7 +104,7 @@ def _title(run: Run) -> str:
 
 
 def _counted(name: str, devices: Sequence[DeviceRecord], beside: Container[str]) -> str:
-    """``2 x H100, PCIe gen5 x16 (cuda:0, cuda:1)``: each card is counted once."""
+    """Counts devices of one name, each card once: ``2 x H100, PCIe gen5 x16 (cuda:0, cuda:1)``."""
     own = [device.address for device in devices if device.address not in beside]
     addresses = own + [device.address for device in devices if device.address in beside]
     if len(addresses) > _MOST_ADDRESSES:
@@ -123,7 +123,7 @@ def _is_card(device: DeviceRecord) -> bool:
 
 
 def has_runtime(device: DeviceRecord) -> bool:
-    """Whether programs use the device through a runtime."""
+    """Whether programs reach the device through a runtime."""
     return backends.of(device.backend).has_runtime
 
 
@@ -154,7 +154,7 @@ def main_sentence(results: Sequence[Finding]) -> str:
 
 
 def _uncertain(finding: Finding) -> str:
-    """A sentence on the uncertainty of a figure; empty if it is certain."""
+    """A sentence on a figure's wide interval; empty if it is narrow, or without an interval."""
     certain = finding.interval is not None and finding.interval.known
     if not certain or finding.interval is None or finding.interval.half_width <= QUICK:
         return ""
@@ -164,13 +164,13 @@ def _uncertain(finding: Finding) -> str:
 
 
 def _all_clear(results: Sequence[Finding]) -> str:
-    """The first "normal" verdict; empty if any verdict is "below" or "impossible"."""
+    """The sentence of the first "normal" verdict; empty if a verdict is "below" or "impossible"."""
     verdicts = {finding.verdict: finding.sentence for finding in reversed(results)}
     return "" if {"below", "impossible"} & verdicts.keys() else verdicts.get("normal", "")
 
 
 def _table(results: Sequence[Finding], room: int) -> Iterator[str]:
-    """Rows of headlines: by turns of each study, as far as there is room."""
+    """Yields rows of headlines: studies take turns as far as there is room."""
     heads: dict[str, list[Finding]] = {}
     for finding in results:
         if finding.headline:
@@ -188,7 +188,7 @@ def _table(results: Sequence[Finding], room: int) -> Iterator[str]:
 def _row(finding: Finding, of_study: Sequence[Finding], study: str) -> str:
     whose = _whose(finding, of_study)
     label = finding.subject if finding.unit == "1" else f"{finding.quantity}{whose}"
-    # Without a figure, a cause stands in its place, and the label names the reference.
+    # Without a figure, a cause takes the figure's place, and the label names the reference.
     figure = f"{finding.figure:>{_FIGURE}}  " if finding.figure else ""
     row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}"
     of = f" of {finding.reference.name}" if finding.reference and finding.figure else ""
@@ -205,7 +205,7 @@ def _row(finding: Finding, of_study: Sequence[Finding], study: str) -> str:
 
 
 def _whose(finding: Finding, of_study: Sequence[Finding]) -> str:
-    """Device or kind of memory, if it distinguishes a finding from others of its study."""
+    """Device or kind of memory of a finding, if others of its study have other ones; else empty."""
     if finding.devices > 1:
         return ""
     subjects = {other.subject for other in of_study if other.unit != "1"}
@@ -230,7 +230,7 @@ def _not_measured(run: Run, rows: Frame, results: Sequence[Finding]) -> Iterable
 
 
 def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
-    """Requested measurements that are missing, each with its reason; empty if none is missing."""
+    """Requested measurements that are missing, each with its reason; empty if all were made."""
     texts = []
     if run.origin:
         texts += [*run.origin.not_measured, *run.origin.left_out]
@@ -260,7 +260,7 @@ def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
 
 
 def host_varied(run: Run) -> str:
-    """A sentence on the part of the run in which the host was slower; empty if there is none."""
+    """A sentence on the part of the run in which the host was slower; empty without such a part."""
     varied = variation(run)
     return wording.host_varied(varied) if varied else ""
 
@@ -276,7 +276,7 @@ def left_out(run: Run) -> str:
 
 
 def _state(run: Run, rows: Frame) -> str:
-    """State of the run: points, time, precision and disturbances."""
+    """A line on the state of the run: points, time, precision and disturbances."""
     measured = rows[rows["samples"] > 0]
     points = f"{len(run.points):,} point{'' if len(run.points) == 1 else 's'}"
     count_measured = measured_points(run)
@@ -299,9 +299,9 @@ def _state(run: Run, rows: Frame) -> str:
 
 
 def _certain(run: Run, measured: Frame) -> str:
-    """Share of the points that reach the run's precision, in words.
+    """Says which share of the points reached the run's precision.
 
-    Points with fewer processes than an interval needs are not counted: sizes below a plateau, or
+    Points with fewer processes than an interval needs do not count: sizes below a plateau, or
     points at the end of the time.
     """
     if measured["reruns"].max() == 1:
@@ -320,7 +320,7 @@ def _figures_are(statistic: str) -> str:
 
 
 def _seconds(run: Run) -> str:
-    """Duration of a run; empty where it is not recorded."""
+    """Duration of a run in words; empty if the file does not record it."""
     if not run.finished:
         return ""
     seconds = run.took_s
@@ -328,7 +328,7 @@ def _seconds(run: Run) -> str:
 
 
 def _fitting(commands: Sequence[tuple[str, list[str]]], room: int) -> list[str]:
-    """Lines of the commands; those of ``_GIVES_WAY`` are left out if there is no room."""
+    """Lines of the commands; those with a label of ``_GIVES_WAY`` are left out without room."""
     kept = list(commands)
     for given_up in _GIVES_WAY:
         if sum(len(lines) for _, lines in kept) > room:
@@ -337,13 +337,13 @@ def _fitting(commands: Sequence[tuple[str, list[str]]], room: int) -> list[str]:
 
 
 def _commands(run: Run, results: Sequence[Finding], path: Path) -> list[tuple[str, list[str]]]:
-    """Commands, each with its label and lines: the page, the points, more precise measurements."""
+    """Commands with label and lines: for the page, the points, and more precise measurements."""
     file = shorter(path)
     commands: list[tuple[str, Invocation | None]] = [
         ("Page:", invocation("report", file, "--force", "--open")),
         ("Points:", invocation("show", file, "--points")),
     ]
-    if run.origin:  # imported figures have no verdict above
+    if run.origin:  # verdicts exclude imported figures
         commands.append(("Normal?", invocation("judge", shorter(Path(run.origin.file)))))
     if run.status != "complete" or run.left_out:
         left_s = sum(study.seconds for study in run.left_out)
@@ -361,7 +361,7 @@ def _commands(run: Run, results: Sequence[Finding], path: Path) -> list[tuple[st
 
 
 def _published(run: Run) -> list[Invocation]:
-    """Commands that compare published figures of the run's boards, for its studies."""
+    """Commands that compare a run with published figures of its boards, for its studies."""
     names = {
         (row.source, device.address if device.real else "")
         for device in run.devices

@@ -1,4 +1,4 @@
-"""A table of all points for the terminal."""
+"""Shows all points of a run as a table for the terminal."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _LEFT_OUT_FIRST = (
 )  # fmt: skip
 """Columns in the order in which a narrow terminal omits them."""
 _ANY_HEIGHT = 25
-"""Height for Rich, which ignores the width of a dumb terminal if no height is given."""
+"""Lines of a terminal for Rich, which ignores the width of a dumb terminal without a height."""
 
 
 def _text(run: Run) -> str:
-    """All points, fitted to the width of the terminal: a narrow one omits columns."""
+    """Makes a table of all points for the width of the terminal; a narrow one omits columns."""
     text = io.StringIO()
     width = shutil.get_terminal_size((_UNKNOWN_WIDTH, 0)).columns
     console = _console(text, width)
@@ -47,7 +47,7 @@ def _text(run: Run) -> str:
     if common:
         console.print("  ".join(f"{name} {value}" for name, value in common.items()))
     cells, left_out = _fitted(shown, labels, width)
-    # A terminal wraps long lines; cutting them would change figures.
+    # A terminal wraps lines that are too long; cutting them would change figures.
     _console(text, max(width, _least_width(cells))).print(_rich(cells))
     if left_out:
         console.print(f"left out in {width} columns: {', '.join(left_out)} (--format csv has all)")
@@ -67,7 +67,7 @@ def _text(run: Run) -> str:
 
 
 def drawn(cells: Table) -> Styled:
-    """A table with all columns, however wide."""
+    """Draws a table with all its columns, however wide the table becomes."""
     text = io.StringIO()
     _console(text, _least_width(cells)).print(_rich(cells))
     lines = (line.rstrip() for line in text.getvalue().splitlines())
@@ -75,7 +75,7 @@ def drawn(cells: Table) -> Styled:
 
 
 def _fitted(shown: Frame, labels: Mapping[str, str], width: int) -> tuple[Table, list[str]]:
-    """The table without omitted columns, and the names of these."""
+    """The table with the columns that fit, and the names of omitted columns."""
     left_out: list[str] = []
     cells = table(shown, labels)
     for names in _LEFT_OUT_FIRST:
@@ -104,7 +104,7 @@ def _rich(cells: Table) -> RichTable:
     drawn = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     last = len(cells.headings) - 1
     for i, (name, right) in enumerate(zip(cells.headings, cells.numeric, strict=True)):
-        # The last column, flags, gives way first where the terminal is narrow.
+        # The last column, flags, is the first to wrap on a narrow terminal.
         drawn.add_column(
             Text(name), justify="right" if right else "left", overflow="fold", no_wrap=i < last
         )
@@ -114,7 +114,7 @@ def _rich(cells: Table) -> RichTable:
 
 
 def _least_width(cells: Table) -> int:
-    """Width in characters that the table needs with a narrow column of flags."""
+    """Width in characters that the table needs if its column of flags is narrow."""
     columns = list(zip(cells.headings, *cells.rows, strict=True))
     return sum(max(map(cell_len, column)) + 2 for column in columns[:-1]) + _FLAGS_WIDTH
 

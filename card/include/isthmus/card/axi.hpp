@@ -1,4 +1,4 @@
-// AXI for RTL kernels: a kernel sends bursts, and answers come later in simulated time.
+// AXI memory for RTL kernels: a kernel sends bursts, and answers come later in simulated time.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,12 @@ struct Burst {
 /// Response to a beat of read data (RRESP) or to a written burst (BRESP).
 enum class Response : std::uint8_t { okay = 0, slave_error = 2, decode_error = 3 };
 
-/// The memory side of an AXI master. The bench calls each function at most once at each rising edge
-/// of the kernel's clock. It offers a refused burst or beat again, unchanged, at the next edge. An
-/// event model puts arriving answers into queues, from which these functions take them. All bursts
-/// of a master have one ID, so answers come in the order of the bursts.
+/// The memory to which an AXI master is connected. The bench calls each function at most once at a
+/// rising edge of the kernel's clock. It offers a refused burst or beat again, unchanged, at the
+/// next edge.
+///
+/// An event model queues the answers that arrive, and these functions take them from the queues.
+/// All bursts of a master have one ID, so answers come in the order of bursts.
 class MemoryPort {
  public:
   MemoryPort() = default;
@@ -37,28 +39,29 @@ class MemoryPort {
   MemoryPort& operator=(const MemoryPort&) = delete;
   virtual ~MemoryPort() = default;
 
-  /// Takes a read burst (ARREADY), or refuses it for now.
+  /// Takes a read burst (ARREADY) and returns true, or refuses it at this edge.
   virtual bool read(const Burst& burst, Time now) = 0;
   /// Fills `data` with the next beat if it has arrived by `now`. The caller then holds the beat
   /// (RVALID) until the kernel takes it, and makes no further call meanwhile.
   virtual std::optional<Response> read_beat(std::span<std::byte> data, Time now) = 0;
 
-  /// Takes a write burst (AWREADY), or refuses it for now.
+  /// Takes a write burst (AWREADY) and returns true, or refuses it at this edge.
   virtual bool write(const Burst& burst, Time now) = 0;
-  /// Takes a beat of write data (WREADY), or refuses it for now. Bit n of `strobes`: byte n is to
-  /// be written. `last` is WLAST. A burst's first beat may come before the burst itself was taken.
+  /// Takes a beat of write data (WREADY) and returns true, or refuses it at this edge. Byte n is
+  /// written if bit n of `strobes` is set; `last` is WLAST. The beat may come before its burst was
+  /// taken.
   virtual bool write_beat(std::span<const std::byte> data, std::uint64_t strobes, bool last,
                           Time now) = 0;
   /// Returns the response to the oldest write burst without one, if it has arrived by `now`.
   virtual std::optional<Response> write_response(Time now) = 0;
 };
 
-/// One direction of a link: a beat takes `beat_time`, and one further beat may wait.
+/// One direction of a link. Each beat takes `beat_time`, and one more beat may wait.
 class BeatLink {
  public:
   explicit BeatLink(Time beat_time) : beat_time_(beat_time) {}
   [[nodiscard]] bool ready(Time now) const { return free_ <= now || free_ - now < beat_time_; }
-  /// Sends a beat; returns the time at which it begins to cross the link.
+  /// Sends a beat; returns the time at which the beat begins to cross the link.
   Time send(Time now) {
     const Time begin = free_ > now ? free_ : now;
     free_ = begin + beat_time_;
@@ -70,27 +73,27 @@ class BeatLink {
   Time free_ = 0;
 };
 
-/// Parameters of LinkedMemory. Times in femtoseconds; `beat_time` for each beat and direction.
+/// Parameters of LinkedMemory, in femtoseconds; `beat_time` is for each beat in each direction.
 struct LinkedMemoryOptions {
-  Time read_latency = 0;   ///< burst taken -> its first beat has begun to arrive
-  Time write_latency = 0;  ///< last beat has crossed the link -> response
-  Time beat_time = 0;      ///< 0: as fast as the kernel takes them
+  Time read_latency = 0;   ///< time from the taken burst to the begin of its first beat
+  Time write_latency = 0;  ///< time from the end of the last beat on the link to the response
+  Time beat_time = 0;      ///< 0: as fast as the kernel takes beats
   std::size_t reads_in_flight = SIZE_MAX;
   std::size_t writes_in_flight = SIZE_MAX;
 };
 
-/// Access to bytes by address; each function returns whether all bytes exist.
+/// Functions that read and write bytes at an address; each returns whether all the bytes exist.
 struct Contents {
   std::function<bool(std::uint64_t address, std::span<std::byte> to)> read;
-  /// Bit n of `strobes`: byte n is to be written.
+  /// Writes byte n if bit n of `strobes` is set.
   std::function<bool(std::uint64_t address, std::span<const std::byte> from, std::uint64_t strobes)>
       write;
 };
 
-/// Memory behind a link with a latency, a rate for each direction, and a limit of bursts in flight.
+/// Memory behind a link with a latency, a rate in each direction, and a limit of bursts in flight.
 class LinkedMemory : public MemoryPort {
  public:
-  /// `bytes` lie at `base`; a burst outside of them gets decode_error.
+  /// `bytes` have the addresses from `base` on; a burst outside of them gets decode_error.
   LinkedMemory(std::uint64_t base, std::span<std::byte> bytes, LinkedMemoryOptions options);
   LinkedMemory(Contents contents, LinkedMemoryOptions options);
 
@@ -104,7 +107,7 @@ class LinkedMemory : public MemoryPort {
  private:
   struct Pending {
     Burst burst;
-    Time ready = 0;  ///< arrival of a read's first beat, or of a write's response
+    Time ready = 0;  ///< when a read's first beat or a write's response arrives
     std::uint32_t moved = 0;
     Response response = Response::okay;
   };
@@ -112,8 +115,9 @@ class LinkedMemory : public MemoryPort {
   Contents contents_;
   LinkedMemoryOptions options_;
   std::deque<Pending> reads_;
-  std::deque<Pending> writes_;     ///< taken, data not complete
-  std::deque<Pending> responses_;  ///< data complete, response on its way
+  std::deque<Pending> writes_;  ///< bursts that were taken and whose data are incomplete
+  /// Bursts whose data are complete and whose response is on its way.
+  std::deque<Pending> responses_;
   Time read_link_free_ = 0;
   BeatLink write_link_;
 };

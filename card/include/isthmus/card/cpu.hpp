@@ -1,4 +1,4 @@
-// Loads and stores of the processor to the card.
+// Computes the times of the processor's loads from and stores to the card.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace isthmus::card {
 
-/// Part of the card at an address.
+/// The part of the card that an access reaches.
 enum class Place : std::uint8_t { registers, sram };
 
-/// Instructions: uncached or streaming loads, uncached or write-combined stores.
+/// Kinds of accesses: uncached and streaming loads, uncached and write-combined stores.
 enum class Instruction : std::uint8_t { load, streaming_load, store, combined_store };
 
 /// `count` accesses of `width` bytes each, at consecutive addresses.
@@ -20,17 +20,18 @@ struct CpuAccess {
   Place place = Place::registers;
   std::int64_t width = 4;
   std::int64_t count = 1;
-  std::int64_t in_flight = 0;   ///< most loads in flight; 0: the host's limit
-  std::int64_t call_bytes = 0;  ///< bytes of each system call; 0: access by a pointer
+  std::int64_t in_flight = 0;   ///< most loads in flight; 0: as many as the host allows
+  std::int64_t call_bytes = 0;  ///< bytes of each system call; 0: no system calls, but a mapping
 };
 
 class Cpu {
  public:
-  /// Returns the time of an access in the device. Throws BoardError if the board lacks the place.
+  /// Returns how long the device itself takes for an access. Throws BoardError if the board has no
+  /// such part.
   static Time device_time(const Board& board, const CpuAccess& access);
 
   /// Returns the time from the first instruction until the last load has its data, or the last
-  /// store is at the device. Nothing else may use the link meanwhile.
+  /// store reaches the device. The link must be idle.
   static Time run(const Board& board, Link& link, Time now, const CpuAccess& access);
 };
 

@@ -1,4 +1,4 @@
-// The card's DMA engine and the driver in front of it.
+// The card's DMA engine, and the driver's threads that serve it.
 #pragma once
 
 #include <array>
@@ -15,19 +15,19 @@ namespace isthmus::card {
 
 enum class Direction : std::uint8_t { h2d, d2h };
 
-/// A transfer without its data: direction, size and places.
+/// A transfer as the engine sees it, without data.
 struct DmaJob {
   Direction direction = Direction::h2d;
   std::int64_t bytes = 0;
-  std::int64_t page_offset = 0;  ///< offset of the first byte in its host page
+  std::int64_t page_offset = 0;  ///< position of the first byte in its page of host memory
   std::size_t bank = 0;
   Residence residence;
-  Actor* owner = nullptr;  ///< if not null: gets an event with `tag` at the end
+  Actor* owner = nullptr;  ///< gets an event with `tag` at the end of the job, if not null
   std::uint64_t tag = 0;
 };
 
-/// Channels of both directions. Each channel has a thread of the driver, which submits a job, waits
-/// for its end and takes the next job. XRT's xocl works in this way, and sleeps in the system call.
+/// The engine's channels in both directions. Each has a thread of the driver, which submits a job,
+/// sleeps until it ends and takes the next: XRT's driver xocl works like this.
 class DmaEngine {
  public:
   explicit DmaEngine(Machine& machine);
@@ -35,21 +35,23 @@ class DmaEngine {
   DmaEngine& operator=(const DmaEngine&) = delete;
   ~DmaEngine();
 
-  /// Distributes the jobs to the channels in turn, runs the machine, and returns the time until the
-  /// driver has finished the last job.
+  /// Gives each channel jobs in turn and runs the machine; returns the time until the driver has
+  /// finished the last job.
   Time run(std::span<const DmaJob> jobs);
 
-  /// Clears the queues; to be called before the first `submit` of new work.
+  /// Clears the queues; call it before the first `submit` of new work.
   void clear();
-  /// Queues a job now, for the channel whose turn it is.
+  /// Queues a job now, at the channel whose turn it is.
   void submit(const DmaJob& job);
 
  private:
   class Channel;
 
   Machine* machine_;
-  std::vector<std::unique_ptr<Channel>> channels_;  ///< channels of h2d, then of d2h
-  std::array<std::size_t, 2> next_{};  ///< next channel to get a job, in each direction
+  /// Channels to the card, then channels to the host.
+  std::vector<std::unique_ptr<Channel>> channels_;
+  /// Index of the channel that gets the next job, in each direction.
+  std::array<std::size_t, 2> next_{};
 };
 
 }  // namespace isthmus::card

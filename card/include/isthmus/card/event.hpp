@@ -1,4 +1,4 @@
-// The event kernel: events in the order of integer times.
+// The event simulator: actors get events in the order of integer times.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace isthmus::card {
 
-/// A state as numbers relative to the present time: equal states have equal futures.
+/// A machine's state as numbers, with times relative to now: machines of equal state go on alike.
 using State = std::vector<std::int64_t>;
 
-/// Returns the time from now until `time`; 0 if it is past.
+/// Returns the time from now until `time`; 0 if `time` is past.
 inline Time ahead(Time time, Time now) { return time > now ? time - now : 0; }
 
 /// A receiver of events.
@@ -25,18 +25,18 @@ class Actor {
 
   virtual void handle(std::uint64_t payload) = 0;
 
-  /// Number of the actor in a state.
+  /// Number by which a State names this actor.
   std::int64_t id = 0;
 };
 
-/// Events in the order of (time, sequence): events of equal times keep the order of `schedule`.
+/// Keeps events in the order of time; events of equal times keep the order of `schedule`.
 class Simulator {
  public:
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] bool idle() const { return heap_.empty(); }
 
-  /// Schedules an event. Throws TooLongError for a time before now: it has overflowed.
+  /// Schedules an event. Throws TooLongError for a time before now, because it has overflowed.
   void schedule(Time time, Actor& actor, std::uint64_t payload) {
     if (time < now_) {
       throw TooLongError();
@@ -44,7 +44,7 @@ class Simulator {
     push({time, sequence_++, &actor, payload});
   }
 
-  /// Processes the next event; there must be one.
+  /// Delivers the next event to its actor; there must be one.
   void step();
   void run() {
     while (!idle()) {
@@ -52,11 +52,11 @@ class Simulator {
     }
   }
 
-  /// Advances time; no event may be pending.
+  /// Advances the time to `to`; no event may be pending.
   void advance(Time to) { now_ = to > now_ ? to : now_; }
 
   void reset();
-  /// Appends the pending events in their order, with times relative to now.
+  /// Appends the pending events to a state, in their order and with times relative to now.
   void save(State& state) const;
 
  private:
@@ -79,7 +79,7 @@ class Simulator {
   std::uint64_t events_ = 0;
 };
 
-/// Random numbers by splitmix64: the same sequence with every standard library.
+/// Random numbers by splitmix64, which are the same with every standard library.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

@@ -1,4 +1,4 @@
-// Faults on purpose, and their places in buffers.
+// Finds the bytes that the faults on purpose hit (FaultParameters).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Piece {
   [[nodiscard]] bool empty() const { return bytes == 0; }
 };
 
-/// Return the completion of a read, or the written packet, that the board's faults hit; empty if
-/// the access has fewer. The access begins `page_offset` bytes into a page.
+/// Return the bytes of the read completion, or of the written packet, that the board's fault hits;
+/// empty if the access has fewer packets. The access begins `page_offset` bytes into a page.
 Piece flipped_completion(const Board& board, std::int64_t page_offset, std::int64_t bytes);
 Piece dropped_write(const Board& board, std::int64_t page_offset, std::int64_t bytes);
 

@@ -1,4 +1,4 @@
-// The host's end of the link: memory behind a cache, address translation, and credits.
+// The host's end of the link: memory behind a cache, address translation, and flow credits.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace isthmus::card {
 
-/// A resource that serves one request after the other.
+/// A resource that serves requests one after the other.
 struct Server {
   Time free = 0;
-  std::array<Time, 2> until{};  ///< ends of the last read and of the last write
+  std::array<Time, 2> until{};  ///< end of the last read, and end of the last write
 
-  /// Takes the server for `duration` as soon as it is free; returns the begin.
+  /// Uses the server for `duration` as soon as it is free; returns when that begins.
   Time claim(Time now, Time duration) {
     const Time start = now > free ? now : free;
     if (__builtin_add_overflow(start, duration, &free)) {
@@ -27,53 +27,55 @@ struct Server {
   }
 };
 
-/// Pages after which the pattern of pages in the cache repeats.
+/// Number of pages after which it repeats which pages are in the cache.
 inline constexpr std::int64_t residence_pages = 4096;
-/// Granularity of the cache model: the cache keeps all of such a page, or nothing.
+/// The cache model's unit in bytes: such a page is in the cache as a whole or not at all.
 inline constexpr std::int64_t residence_page_bytes = 4096;
 
-/// The pages of a stream that lie in the cache: an exact share of every `residence_pages` pages,
-/// which a one-to-one hash scatters.
+/// Which pages of a stream are in the host's cache: an exact share of every `residence_pages`
+/// pages, scattered by a one-to-one hash.
 class Residence {
  public:
   Residence() = default;
-  /// For a cache of `cache_bytes`, and a footprint that is used again and again.
+  /// Computes the share for a cache and for memory of `footprint_bytes` that is used again and
+  /// again.
   Residence(std::int64_t cache_bytes, std::int64_t footprint_bytes);
 
   [[nodiscard]] bool hit(std::int64_t page) const;
-  /// Whether a part of the footprint, but not all of it, is in the cache.
+  /// Returns whether some pages, but not all, are in the cache.
   [[nodiscard]] bool partial() const { return pages_ > 0 && pages_ < residence_pages; }
   [[nodiscard]] std::int64_t pages() const { return pages_; }
 
  private:
-  std::int64_t pages_ = residence_pages;  ///< cached pages of each residence_pages
+  /// How many of each `residence_pages` pages are in the cache.
+  std::int64_t pages_ = residence_pages;
 };
 
-/// A request to memory.
+/// An access to host memory.
 struct Access {
   std::int64_t bytes = 0;
   bool hit = true;
-  bool translated = true;  ///< whether its page was in the translation cache
+  bool translated = true;  ///< the page's translation was in the IOMMU's cache
 };
 
-/// Memory and its caches, seen from the root complex.
+/// Host memory and its caches, as the root complex uses them.
 class HostMemory {
  public:
   explicit HostMemory(const HostParameters& parameters);
 
-  /// A read request arrived at `now`; returns when its first completion can leave.
+  /// Takes a read request at `now`; returns when its first completion can leave.
   Time read(Time now, const Access& access);
-  /// A write arrived at `now`; returns when its credits are released, in order of arrival.
+  /// Takes a write at `now`; returns when its credits are released, in the order of arrival.
   Time write(Time now, const Access& access);
-  /// Puts a stream's page into the translation cache; returns whether it was there.
+  /// Puts a page of a stream into the IOMMU's cache; returns whether it was there already.
   bool translate(std::int64_t stream, std::int64_t page);
 
   [[nodiscard]] const HostParameters& parameters() const { return parameters_; }
 
   void reset();
-  /// Appends the state; `pages[stream]`: the present page of each stream.
+  /// Appends the state; `pages` has the page that each stream has reached.
   void save(State& state, Time now, const std::vector<std::int64_t>& pages) const;
-  /// Moves each stream's translations by the number of pages that the stream has moved.
+  /// Moves each stream's translations by as many pages as a fast-forward moved the stream.
   void advance(const std::vector<std::int64_t>& moved);
 
  private:
@@ -82,7 +84,8 @@ class HostMemory {
     std::int64_t page = 0;
   };
 
-  /// Returns the wait for the memory that misses share, and for translation.
+  /// Returns how long an access waits for memory, which cache misses share, and for its
+  /// translation.
   Time delay(Time now, const Access& access);
 
   HostParameters parameters_;
@@ -94,20 +97,20 @@ class HostMemory {
   Server memory_;
   Server walker_;
   Time last_retired_ = 0;
-  std::vector<Translation> translations_;  ///< direct-mapped
+  std::vector<Translation> translations_;  ///< the IOMMU's cache, direct-mapped
 };
 
-/// Credits of a receiver: the sender takes them, and gets them back in order.
+/// Credits of a receiver: the sender takes credits and gets them back in order.
 class Credits {
  public:
   explicit Credits(std::int64_t amount) : all_(amount), left_(amount) {}
 
   static constexpr Time unknown = -1;
 
-  /// Returns the time at which `amount` is available; unknown if it needs a later `give_back`.
+  /// Returns when `amount` credits are available, or `unknown` if that needs another `give_back`.
   Time when(Time now, std::int64_t amount);
   void take(std::int64_t amount) { left_ -= amount; }
-  /// Returns credits, usable from `time` on. `time` must not be before that of an earlier call.
+  /// Returns credits, which are usable from `time` on. Later calls must not give an earlier `time`.
   void give_back(Time time, std::int64_t amount);
 
   void reset();

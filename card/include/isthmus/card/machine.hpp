@@ -1,4 +1,4 @@
-// The whole simulated state, and the fast-forward over periods that repeat.
+// The whole state of a simulated card and host, and the fast-forward over periods that repeat.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace isthmus::card {
 
-/// Finds when a sequence of states begins to repeat (Brent's method). It keeps one state, compares
-/// it with every later state, and replaces it at powers of two.
+/// Finds when a sequence of states begins to repeat (Brent's method): it keeps one state, compares
+/// each later state with it, and replaces it at powers of two.
 class Recurrence {
  public:
   struct Seen {
@@ -20,7 +20,7 @@ class Recurrence {
     std::vector<std::int64_t> progress;
   };
 
-  /// Returns time and progress at the earlier, equal state; nullptr without one.
+  /// Returns time and progress of the kept state if it equals `state`, else nullptr.
   const Seen* find(const State& state, Time time, const std::vector<std::int64_t>& progress);
   void forget();
 
@@ -34,31 +34,31 @@ class Machine {
  public:
   Machine(const Board& described, std::uint64_t seed);
 
-  /// Resets all state; streams keep their limits.
+  /// Resets all state, but not the limits of streams.
   void reset(std::uint64_t sample);
   [[nodiscard]] Time now() const { return crossing.simulator.now() + skipped_; }
-  /// Runs until no event is pending.
+  /// Delivers events until none is pending.
   void run();
-  /// To be called at the end of a sweep, when all streams rest. If the machine's state repeats, it
-  /// subtracts whole sweeps from `left`.
+  /// Call it at the end of a sweep, when all streams rest. If the machine's state repeats, it skips
+  /// whole sweeps and subtracts them from `left`.
   void skip_sweeps(std::int64_t& left);
-  /// Forgets earlier states; to be called before new work.
+  /// Forgets the kept state; call it before new work.
   void forget();
-  /// Returns a DMA channel's port to a bank. DMA has long bursts, so its directions do not disturb
-  /// each other. Throws BoardError if the card has no memory.
+  /// Returns a DMA channel's port to a bank. DMA's bursts are long, so its two directions do not
+  /// disturb each other. Throws BoardError if the card has no memory.
   Port bank_port(std::size_t bank);
-  /// Returns a kernel's port to a bank, which waits when the bank turns between writing and
-  /// reading.
+  /// Returns a kernel's port to a bank, which waits when the bank changes between writes and reads.
   Port bank_port(std::size_t bank, bool writes);
-  /// Returns the kernel's side of a port. Throws std::bad_optional_access without kernels.
+  /// Returns a kernel's side of a port. Throws std::bad_optional_access if the board has no
+  /// kernels.
   Port datapath(std::size_t port, bool writes_card = false);
 
   Board board;
   Crossing crossing;
   std::vector<Server> banks;
-  Server inbound;  ///< data that DMA channels read from the host pass this server
+  Server inbound;  ///< passes what all DMA channels read from the host
   bool fast_forward = true;
-  /// Only whole sweeps may be skipped, because a participant's state is not in the machine's.
+  /// Whether only whole sweeps are skipped, because an actor's state is not part of the machine's.
   bool sweeps_only = false;
   std::uint64_t periods_skipped = 0;
 
@@ -68,7 +68,7 @@ class Machine {
   void save();
   [[nodiscard]] bool deterministic() const { return !crossing.link.random(); }
 
-  std::deque<Server> datapaths_;  ///< one for each port of a kernel
+  std::deque<Server> datapaths_;  ///< one for each port of the kernel
   Time skipped_ = 0;
   State state_;
   std::vector<std::int64_t> progress_;

@@ -1,4 +1,4 @@
-// A pool of memory: the first touch of 2 GiB takes longer than a copy of them.
+// Reuses memory, because the first access to 2 GiB takes longer than a copy of 2 GiB.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace isthmus::card {
 
-/// Anonymous memory that is not in use. A request of another size frees it.
+/// Keeps memory that is not in use. A request for another size frees what it keeps.
 class PagePool {
  public:
   PagePool() = default;
@@ -15,7 +15,7 @@ class PagePool {
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
 
-  /// Returns page-aligned memory with undefined contents. Throws std::bad_alloc.
+  /// Returns page-aligned memory with any contents. Throws std::bad_alloc.
   std::byte* take(std::size_t bytes);
   void give_back(std::byte* data, std::size_t bytes);
 
@@ -26,7 +26,7 @@ class PagePool {
   std::vector<std::byte*> spare_;
 };
 
-/// Memory of a pool; the destructor returns it to the pool.
+/// Memory from a pool, which the destructor gives back.
 class Pages {
  public:
   Pages(std::shared_ptr<PagePool> pool, std::size_t bytes)

@@ -1,4 +1,4 @@
-// Chunks that go to the card, through a kernel, and back, with several under way.
+// Streams chunks to the card, through a kernel, and back, with several chunks under way.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace isthmus::card {
 
-/// The work for each of `chunks`. The first `slots` chunks begin at once; each later chunk begins
-/// when the last chunk in its slot is done.
+/// What happens to each chunk. The first `slots` chunks begin at once; each later chunk begins when
+/// its slot's previous chunk is done.
 struct PipelineJob {
   DmaJob in;
   KernelJob kernel;
@@ -19,13 +19,13 @@ struct PipelineJob {
   std::int64_t slots = 1;
 };
 
-/// Software that starts each stage of a chunk after the end of the last stage. It launches one
-/// kernel after the other.
+/// The host's software, which starts each stage of a chunk when the chunk's previous stage has
+/// ended. It launches one kernel at a time.
 class Pipeline final : public Actor {
  public:
   Pipeline(Machine& machine, DmaEngine& dma, KernelUnit& kernel);
 
-  /// Runs the machine until the last chunk is back; returns that time.
+  /// Runs the machine until the last chunk is back; returns the time that takes.
   Time run(const PipelineJob& job);
   void handle(std::uint64_t payload) override;
 
@@ -38,7 +38,7 @@ class Pipeline final : public Actor {
   KernelUnit* kernel_;
   PipelineJob job_;
   std::int64_t begun_ = 0;
-  std::int64_t waiting_ = 0;  ///< chunks on the card that wait for the kernel
+  std::int64_t waiting_ = 0;  ///< chunks whose data are on the card and wait for the kernel
   bool computing_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The RTL kernels under Verilator, each behind the same small interface.
+// The interface of RTL kernels that Verilator compiled, the same for every kernel.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace isthmus::card {
 
-/// A kernel as its pins show it. Time stands still but for `clock`: it is the event model that
-/// schedules the edges. Registers are reached through AXI4-Lite, which takes clock cycles, too.
+/// A kernel, driven through its pins. Its time advances only in `clock`: an event model schedules
+/// the edges. Registers are accessed through AXI4-Lite, which takes clock cycles, too.
 ///
 ///     auto kernel = make_rtl_kernel("bandwidth", period);
 ///     kernel->connect(0, input);     // by the order of the kernel's masters
@@ -29,42 +29,44 @@ class RtlKernel {
   virtual ~RtlKernel() = default;
 
   [[nodiscard]] virtual std::size_t masters() const = 0;
-  /// Connects AXI master n; the port must outlive the kernel. An unconnected one is never answered.
+  /// Connects AXI master n to a port, which must outlive the kernel. A master without a port never
+  /// gets an answer.
   virtual void connect(std::size_t master, MemoryPort& port) = 0;
 
-  /// One rising edge at `now()`, which then moves on by a period.
+  /// Makes a rising edge at `now()`; afterwards `now()` is one period later.
   virtual void clock() = 0;
-  /// When the next rising edge is due.
+  /// Returns the time of the next rising edge.
   [[nodiscard]] virtual Time now() const = 0;
-  /// Stops the clock until the first of its edges at or after `time`.
+  /// Stops the clock until the first edge at or after `time`.
   virtual void skip_to(Time time) = 0;
-  /// Rising edges since the kernel was made.
+  /// Returns the number of rising edges since the kernel was made.
   [[nodiscard]] virtual std::uint64_t edges() const = 0;
 
-  /// A 32-bit register, through AXI4-Lite. `cycles` gets the clock cycles from address to data.
+  /// Reads a 32-bit register through AXI4-Lite. `*cycles` gets the clock cycles from address to
+  /// data.
   virtual std::uint32_t read_register(std::uint32_t offset, std::uint64_t* cycles = nullptr) = 0;
-  /// Writes the bytes whose bit is set in `strobes`.
+  /// Writes those bytes of a register whose bits are set in `strobes`.
   virtual void write_register(std::uint32_t offset, std::uint32_t value,
                               std::uint8_t strobes = 0xF) = 0;
 
   void set_argument(std::size_t n, std::uint64_t value);
   void start();
-  /// True once the execution that was started has ended (the interrupt line).
+  /// Returns whether the started execution has ended, as the interrupt line says.
   [[nodiscard]] virtual bool done() const = 0;
-  /// Lets the kernel take the next `sweeps` of its iterations as made; to be called when it asks
-  /// for the first burst of a sweep. Throws std::invalid_argument for a kernel without sweeps.
+  /// Makes the kernel count the next `sweeps` of its iterations as done; call it when the kernel
+  /// asks for a sweep's first burst. Throws std::invalid_argument if the kernel has no sweeps.
   virtual void skip_sweeps(std::uint64_t sweeps);
-  /// Clock cycles from start to done of the last execution.
+  /// Returns the clock cycles of the last execution, from start to done.
   std::uint64_t cycles() { return read_wide(0x80); }
-  /// Result n as the kernel's source lists them.
+  /// Returns result n of the list in the kernel's source.
   std::uint64_t result(std::size_t n);
 
  private:
   std::uint64_t read_wide(std::uint32_t offset);
 };
 
-/// A kernel that has been reset. Throws std::invalid_argument for a name that is not known or a
-/// period that is not positive.
+/// Makes a kernel and resets it. Throws std::invalid_argument for an unknown name or a period that
+/// is not positive.
 std::unique_ptr<RtlKernel> make_rtl_kernel(std::string_view name, Time period);
 
 }  // namespace isthmus::card

@@ -1,4 +1,4 @@
-// RTL kernels as part of the machine: clocked by its events, behind its link or at its banks.
+// Runs RTL kernels as parts of the machine: its events clock them, behind its link or at its banks.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace isthmus::card {
 
-/// What a Card is given so that it can run RTL kernels.
+/// Makes the runner through which a Card runs RTL kernels.
 std::unique_ptr<RtlRunner> make_rtl_unit(Machine& machine);
 
-/// The checksum that read_bandwidth keeps over that many sweeps (see its source).
+/// Returns the checksum that read_bandwidth.sv computes over `sweeps` sweeps.
 std::uint64_t rtl_checksum(std::span<const std::byte> data, std::int64_t sweeps);
 
 }  // namespace isthmus::card

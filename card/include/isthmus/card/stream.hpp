@@ -1,4 +1,4 @@
-// Long sequential accesses: to host memory across the link, and to card memory.
+// Simulates long sequential accesses to host memory, across the link, and to card memory.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace isthmus::card {
 
 class Stream;
 
-/// State that streams share: time, the link, host memory, and the host's credits.
+/// What streams share: time, link, host memory, and the credits that the host grants.
 struct Crossing {
   Crossing(const Board& board, std::uint64_t seed);
 
   void reset(std::uint64_t sample);
-  /// Lets streams that wait for credits go on.
+  /// Lets streams go on that wait for credits.
   void credits_came() const;
 
   Simulator simulator;
@@ -26,23 +26,25 @@ struct Crossing {
   Credits posted_data;
   Credits posted_headers;
   Credits nonposted_headers;
-  std::vector<Stream*> streams;         ///< by id
-  const Stream* at_boundary = nullptr;  ///< stream that has just issued a segment's last packet
+  std::vector<Stream*> streams;  ///< index: the stream's id
+  /// The stream that has just issued the last packet of a segment.
+  const Stream* at_boundary = nullptr;
 };
 
 /// The work of a stream.
 struct StreamPlan {
   std::int64_t bytes = 0;
-  std::int64_t address = 0;       ///< of the first byte; only its offset in a page matters
-  std::int64_t repeat_bytes = 0;  ///< addresses start again after these bytes; 0: never
-  /// Size of a descriptor or burst; segments end at its multiples, and where addresses start again.
+  std::int64_t address = 0;  ///< address of the first byte; only the offset in its page matters
+  std::int64_t repeat_bytes = 0;  ///< the addresses start again after so many bytes; 0: never
+  /// Bytes of a descriptor or burst: a segment ends at multiples of it, and where addresses start
+  /// again.
   std::int64_t segment_bytes = 1;
-  Time gap = 0;         ///< pause between a segment's last packet and the next segment
-  Time interval = 0;    ///< least time between the starts of segments
-  Residence residence;  ///< the host pages that are in the cache
+  Time gap = 0;         ///< pause between the last packet of a segment and the next segment
+  Time interval = 0;    ///< least time from one segment's start to the next
+  Residence residence;  ///< which pages of host memory are in the cache
 };
 
-/// A receiver of notices about arriving data.
+/// A receiver of notices about how many bytes of data arrive.
 class Taker {
  public:
   Taker() = default;
@@ -53,7 +55,7 @@ class Taker {
   virtual void offer(std::int64_t bytes) = 0;
 };
 
-/// Sequential access. At its end the owner gets an event, whose payload is the stream's id.
+/// A sequential access. When it ends, the owner gets an event whose payload is the stream's id.
 class Stream : public Actor, public Taker {
  public:
   explicit Stream(Crossing& crossing);
@@ -65,13 +67,13 @@ class Stream : public Actor, public Taker {
   [[nodiscard]] std::int64_t begun() const { return begun_; }
   [[nodiscard]] std::int64_t page() const;
 
-  /// Issues as many packets as possible now.
+  /// Issues as many packets as are possible now.
   virtual void proceed() = 0;
-  /// Allows a stream that follows another one to issue these bytes.
+  /// Lets a stream that follows another stream issue these bytes.
   void offer(std::int64_t bytes) final;
-  /// Returns the offered bytes that are not yet issued.
+  /// Returns how many bytes were offered and not yet issued.
   [[nodiscard]] std::int64_t waiting() const { return offered_ - issued_; }
-  /// Skips bytes that behave as the bytes before.
+  /// Skips bytes that would behave as the previous bytes do.
   virtual void skip(std::int64_t bytes);
   virtual void save(State& state) const;
   virtual void reset();
@@ -82,14 +84,14 @@ class Stream : public Actor, public Taker {
   [[nodiscard]] bool may_issue(std::int64_t bytes) const { return !follows_ || waiting() >= bytes; }
   [[nodiscard]] Time now() const { return crossing_->simulator.now(); }
   [[nodiscard]] std::int64_t address() const;
-  /// Returns the bytes of the next packet, which ends at a multiple of `most`, or with the segment
-  /// or the work.
+  /// Returns the size of the next packet in bytes. It ends at a multiple of `most` or at the end of
+  /// the segment or of the work.
   [[nodiscard]] std::int64_t next_bytes(std::int64_t most) const;
   [[nodiscard]] bool at_segment_start() const { return fresh_segment_; }
-  /// Whether gap and interval allow the next packet; if not, schedules a wake event.
+  /// Returns whether gap and interval allow the next packet now; if not, schedules a wake event.
   bool paced();
   Access access(std::int64_t bytes);
-  /// Notes an issued packet. `through`: time at which it has left the user bus; a gap begins there.
+  /// Counts an issued packet. `through` is when it has left the user bus; a gap begins then.
   void issued(std::int64_t bytes, Time through = 0);
   void wake_at(Time time);
   void complete_at(Time time);
@@ -98,14 +100,14 @@ class Stream : public Actor, public Taker {
   StreamPlan plan_;
 
   enum Kind : std::uint8_t { wake, arrive, ready, deliver, release, kinds };
-  /// A packet on its way. Its fields do not depend on the stream's progress.
+  /// A packet on its way, in a form that is equal for equal packets of different sweeps.
   struct Packed {
     Kind kind = wake;
     std::int64_t bytes = 0;
     bool hit = true;
     bool translated = true;
     bool last = false;
-    std::int64_t offset = 0;  ///< offset of the address from a read completion boundary
+    std::int64_t offset = 0;  ///< distance of the address from a read completion boundary
 
     [[nodiscard]] std::uint64_t pack() const;
     static Packed unpack(std::uint64_t payload);
@@ -126,33 +128,33 @@ class Stream : public Actor, public Taker {
   Time segment_start_ = 0;
   Time next_ = 0;
   bool fresh_segment_ = true;
-  bool woken_ = false;  ///< a wake event is pending
+  bool woken_ = false;  ///< whether a wake event is pending
 
  protected:
-  /// To be called first in a wake event.
+  /// Call it first when a wake event arrives.
   void awake() { woken_ = false; }
 };
 
-/// Source or destination of a stream's bytes in the card.
+/// Where a stream's bytes come from or go to on the card.
 struct Port {
   Server* server = nullptr;
   Pace byte;
   Time latency = 0;
   bool writes = false;
-  Time turnaround = 0;  ///< pause when claims of the two directions take turns
-  Time gap = 0;         ///< pause after each claim
+  Time turnaround = 0;  ///< pause whenever the direction changes
+  Time gap = 0;         ///< pause after each use
 
-  /// Claims the server for these bytes as soon as it is free; returns the end.
+  /// Uses the server for these bytes as soon as it is free; returns when that ends.
   [[nodiscard]] Time claim(Time now, std::int64_t bytes) const;
 };
 
-/// Reads host memory: requests limited by tags and credits, completions split, data into a port.
+/// Reads host memory: tags and credits limit the requests, and split completions pass into a port.
 class Reader final : public Stream {
  public:
   using Stream::Stream;
 
-  /// `follower`, if any, gets an offer of the arriving bytes. With `follows` the reader requests
-  /// only offered bytes. Arriving bytes also pass `path`, if that has a server.
+  /// `follower`, if not null, gets notice of arriving bytes. If `follows`, the reader requests only
+  /// bytes that were offered to it. Arriving bytes also pass `path`, if it has a server.
   void limits(std::int64_t tags, Time card_latency, const Port& sink, Taker* follower,
               bool follows = false, const Port& path = {});
   void handle(std::uint64_t payload) override;
@@ -174,15 +176,16 @@ class Reader final : public Stream {
   Taker* follower_ = nullptr;
 };
 
-/// Writes host memory: posted, under the host's credits, as fast as port and user bus allow.
+/// Writes host memory by posted writes, as fast as the host's credits, the port and the user bus
+/// allow.
 class Writer final : public Stream {
  public:
   using Stream::Stream;
 
-  /// `response`: time from a burst's last data to its response; at most `bursts` bursts have none
-  /// yet. Without bursts the work ends when the last packet is in the host. With `follows` the
-  /// writer writes only offered bytes. With `answers_each` the owner gets an event for each
-  /// response.
+  /// `response` is the time from a burst's last data to its response; at most `bursts` bursts wait
+  /// for one. With 0 bursts the work ends when the last packet has reached the host. If `follows`,
+  /// the writer writes only bytes that were offered to it. If `answers_each`, the owner gets an
+  /// event for each response.
   void limits(const Port& source, std::int64_t bursts, Time response, bool follows,
               bool answers_each = false);
   void handle(std::uint64_t payload) override;
@@ -202,13 +205,13 @@ class Writer final : public Stream {
   Time data_ready_ = 0;
 };
 
-/// Moves bursts between banks of card memory through a kernel's datapath.
+/// Moves bursts between banks of card memory through a kernel.
 class BankStream final : public Stream {
  public:
   using Stream::Stream;
 
-  /// Reads a burst of every bank of `reads`, then writes a burst to every bank of `writes`; either
-  /// may be empty.
+  /// Reads a burst from every bank of `reads`, then writes a burst to every bank of `writes`; one
+  /// of them may be empty.
   void limits(std::vector<Port> reads, std::vector<Port> writes, const Port& datapath,
               std::int64_t outstanding);
   void handle(std::uint64_t payload) override;

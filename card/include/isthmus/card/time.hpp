@@ -1,4 +1,4 @@
-// Simulated time in whole femtoseconds, and conversions of a board's parameters.
+// Simulated time in whole femtoseconds, and its conversion from parameters of boards.
 #pragma once
 
 #include <cmath>
@@ -13,18 +13,18 @@ using Time = std::int64_t;
 inline constexpr Time nanosecond = 1'000'000;
 inline constexpr Time second = 1'000'000'000 * nanosecond;
 
-/// A simulated time beyond 2.5 hours, which 64 bits of femtoseconds cannot hold.
+/// A simulated time would exceed 2.5 hours, the most that 64 bits of femtoseconds hold.
 class TooLongError : public std::runtime_error {
  public:
   TooLongError() : std::runtime_error("this takes more than 2.5 hours of simulated time") {}
 };
 
-/// Returns the nearest femtosecond; halves round away from zero.
+/// Converts to the nearest femtosecond; halves round away from zero.
 inline Time from_nanoseconds(double nanoseconds) {
   return std::llround(nanoseconds * static_cast<double>(nanosecond));
 }
 
-/// Time per unit (byte, cycle) in steps of 2^-20 fs, so that a sum of many units stays exact.
+/// Time per unit (byte, cycle) in steps of 2^-20 fs, so that the time of many units is exact.
 class Pace {
  public:
   Pace() = default;
@@ -36,7 +36,7 @@ class Pace {
   }
   static Pace of_clock(double megahertz) { return of_rate(megahertz * 1e6); }
 
-  /// Returns the time of `units`, to the nearest femtosecond; halves round up.
+  /// Returns the time of `units` units, to the nearest femtosecond; halves round up.
   [[nodiscard]] Time of(std::int64_t units) const {
     const Wide product = (static_cast<Wide>(scaled_) * units + one / 2) / one;
     if (product > std::numeric_limits<Time>::max()) {

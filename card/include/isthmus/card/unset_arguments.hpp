@@ -1,4 +1,4 @@
-// Text of the message about arguments of a kernel that were never set.
+// The text of messages about arguments of a kernel that the program never set.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace isthmus::card {
 
-/// Returns "argument 1 (in2) was never set, or is null". `arguments`: texts such as "0 (in1)", of
-/// all arguments that may have led to the address.
+/// Returns a text like "argument 1 (in2) was never set, or is null". `arguments` has texts like "0
+/// (in1)" for all arguments from which the wrong address may come.
 inline std::string unset_arguments(const std::vector<std::string>& arguments) {
   std::string names;
   for (const std::string& argument : arguments) {

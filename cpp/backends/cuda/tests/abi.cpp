@@ -1,4 +1,4 @@
-// Compares our declarations of CUDA's driver API with cuda.h, if it is installed; the sizes always.
+// Compares our declarations of CUDA's driver API with cuda.h if it is installed, and sizes always.
 #include <catch2/catch.hpp>
 #include <cstddef>
 
@@ -24,8 +24,8 @@ static_assert(sizeof(Uuid) == 16);
 namespace isthmus::cuda {
 namespace {
 
-/// Whether two types are passed the same way and mean the same. Our handles stand for CUDA's;
-/// pointers and functions are compared recursively; scalars by their size.
+/// Whether calls pass both types alike. Our handles stand for CUDA's; pointers and functions are
+/// compared part by part, other types by size.
 template <class Ours, class Theirs>
 struct Same : std::is_same<Ours, Theirs> {};
 template <>
@@ -72,7 +72,7 @@ static_assert(!Same<Stream, CUevent>::value);
 static_assert(!Same<Address, int>::value);
 static_assert(!Same<Result (*)(Stream), CUresult (*)(CUstream, int)>::value);
 
-// The header's macros replace each name by its current form; `symbol` is the form that we call.
+// cuda.h's macros replace each name by the newest version; `symbol` is the version that we call.
 #define ISTHMUS_COMPARE(name, symbol, parameters) \
   static_assert(Same<Result(*) parameters, decltype(&::symbol)>::value, #symbol);
 ISTHMUS_CUDA_FUNCTIONS(ISTHMUS_COMPARE)

@@ -1,4 +1,4 @@
-// Messages between GPUs: the way they take for each size; with a GPU, that they arrive.
+// Tests which way messages between GPUs take for each size; with a GPU, also that they arrive.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -32,7 +32,7 @@ bool is_sound(const PeerPlan& plan, std::uint64_t bytes, unsigned blocks) {
          plan.lane_blocks * signal_bytes <= signal_area_bytes;
 }
 
-/// The backend if it finds a GPU; else null.
+/// Returns the CUDA backend if it finds a GPU, else null.
 std::unique_ptr<Backend> with_gpu() {
   namespace fs = std::filesystem;
   try {
@@ -52,7 +52,8 @@ OperationSpec exchange(std::size_t bytes, const std::string& topology = "ring") 
   return {"exchange", bytes, "device", {{"channel", "cuda"}, {"topology", topology}}};
 }
 
-/// Runs an action on ranks that are threads; each has a GPU, or shares one.
+/// Runs `action` on ranks that are threads of this process; each has a GPU of its own, or all share
+/// one.
 void on_gpus(Backend& backend, unsigned ranks,
              const std::function<void(Device&, Communicator&)>& action) {
   const std::vector<DeviceInfo> devices = backend.devices();
@@ -63,7 +64,7 @@ void on_gpus(Backend& backend, unsigned ranks,
   });
 }
 
-/// Whether each rank received all messages that it armed, after so many steps.
+/// Returns for each rank whether all messages arrived that were armed, after `steps` steps.
 std::vector<char> arrived(Backend& backend, unsigned ranks, const OperationSpec& spec,
                           std::uint64_t steps, std::uint64_t seed_of_first) {
   constexpr std::uint64_t seed = 1000;
@@ -142,7 +143,7 @@ TEST_CASE("cuda: a lost or wrong message is found", "[cuda]") {
   CAPTURE(bytes);
   // The last armed message is not sent.
   CHECK(arrived(*backend, 2, exchange(bytes), 3, 1000) == std::vector<char>{0, 0});
-  // Rank 0 sends data from another seed, so its neighbour reports a fault.
+  // Rank 0 sends data of another seed, so its neighbour reports a fault.
   CHECK(arrived(*backend, 2, exchange(bytes), 0, 1001).at(1) == 0);
 }
 

@@ -1,4 +1,4 @@
-// Compares our declarations of NCCL's API with nccl.h, if installed; tests the error without NCCL.
+// Compares our declarations with nccl.h if it is installed; tests the error if NCCL is missing.
 #include "../nccl.hpp"
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ namespace isthmus::cuda {
 namespace {
 
 static_assert(sizeof(nccl::UniqueId) == 128);
-// C passes it by value.
+// A C function takes this type by value.
 static_assert(std::is_trivial_v<nccl::UniqueId> && std::is_standard_layout_v<nccl::UniqueId>);
 
 TEST_CASE("cuda: the error of a missing NCCL says what to install", "[cuda]") {

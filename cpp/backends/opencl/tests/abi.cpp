@@ -1,8 +1,9 @@
-// Compares our declarations of OpenCL with the Khronos header, if installed. Compiling is the test.
+// Compares our declarations of OpenCL with the Khronos header if it is installed; to compile is the
+// test.
 #if __has_include(<CL/cl.h>)
 #define CL_TARGET_OPENCL_VERSION 200
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // declared alike on every version
-// The header's scalar types carry alignments, which calls ignore.
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // declares these functions alike on every version
+// The header's scalar types have alignments, which do not matter in calls.
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -17,8 +18,8 @@
 namespace isthmus::cl {
 namespace {
 
-/// Whether two types are passed the same way and mean the same. Our handles stand for Khronos';
-/// pointers and functions are compared recursively; scalars by their size and sign.
+/// Whether calls pass both types alike. Our handles stand for Khronos'; pointers and functions are
+/// compared part by part, other types by size and sign.
 template <class Ours, class Theirs>
 struct Same : std::is_same<Ours, Theirs> {};
 template <>

@@ -1,4 +1,4 @@
-// Emulated FPGA cards whose kernels exchange messages, on Intel's emulator.
+// Tests exchanges between emulated FPGA cards, whose kernels run on Intel's emulator.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Opens a device with channels that compiles for itself; null without an emulator.
+/// Opens a device that compiles kernels with channels; null if there is no emulator.
 std::unique_ptr<Device> emulated_card(Backend& backend) {
   for (const DeviceInfo& info : backend.devices()) {
     for (const OperationInfo& operation : info.operations) {
@@ -27,7 +27,7 @@ std::unique_ptr<Device> emulated_card(Backend& backend) {
   return nullptr;
 }
 
-/// The OpenCL backend if it finds Intel's emulator; else null.
+/// Returns the OpenCL backend if it finds Intel's emulator, else null.
 std::unique_ptr<Backend> emulator() {
   try {
     auto backend =
@@ -67,7 +67,7 @@ Cards emulated_cards(Backend& backend, unsigned ranks) {
 
 constexpr std::uint64_t seed = 1000;
 
-/// One verified run by ranks with a card each. With 0 steps the kernels are armed and send nothing.
+/// Runs ranks with a card each, and verifies their messages. With 0 steps the kernels send nothing.
 std::vector<Outcome> outcomes(const Cards& cards, const OperationSpec& spec, std::uint64_t steps) {
   World world(static_cast<unsigned>(cards.size()));
   std::vector<Outcome> found(cards.size());

@@ -1,4 +1,4 @@
-// If a transfer is refused, the backend waits for the transfers that already run.
+// Tests that the backend waits for running transfers if a further transfer is refused.
 #include "../together.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-"""The commands ``isthmus xclbin``, and of ``isthmus card`` all but ``boards``."""
+"""Adds ``isthmus xclbin`` and the commands of ``isthmus card`` except ``boards``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from isthmus_emulation.cli import card_exec, card_kernel, card_xclbin, xclbin
 
 
 def add_commands(app: typer.Typer, card: typer.Typer) -> None:
-    """Registers the commands; ``card`` is the group ``isthmus card``."""
+    """Registers the commands; ``card``: the command group ``isthmus card``."""
     xclbin.add_to(app)
     card_kernel.add_to(card)
     card.command(name="xclbin", help="Write an xclbin with the emulated card's kernels.")(
@@ -18,7 +18,7 @@ def add_commands(app: typer.Typer, card: typer.Typer) -> None:
     card.command(
         name="exec",
         help="Run an XRT or OpenCL program on emulated cards.",
-        # What follows the program's name is the program's.
+        # Words after the program's name are arguments of the program.
         context_settings={"allow_interspersed_args": False},
     )(card_exec.execute)
     card.command(name="include", help="Print the folder of the header for kernels of your own.")(

@@ -96,11 +96,11 @@ def execute(
         ) as session,
     ):  # fmt: skip
         code = _run(session, command, boards, options, wanted)
-    sys.exit(code)  # not returned: Typer returns 130 after a Ctrl-C
+    sys.exit(code)  # no return, because Typer returns 130 after a Ctrl-C
 
 
 class _Wanted(NamedTuple):
-    """Results that the user asks for."""
+    """Results that the user asks for, beside the program's run."""
 
     watch: bool
     trace: Path | None
@@ -118,7 +118,7 @@ def _run(
 ) -> int:
     """Runs the program, prints what it did, and returns the exit code.
 
-    ``options`` are the options that change how the program runs.
+    ``options``: options that change how the program runs.
     """
     from isthmus.boards import named
     from isthmus.units import percent
@@ -154,14 +154,14 @@ def _run(
     if wanted.junit is not None:
         report = gates.as_junit(command, code, failures, line, wall_s)
         written = _write(wanted.junit, report) and written
-    # The program's failure takes precedence over a file of results that is missing.
+    # The exit code of a failed program is more important than a missing file of results.
     return GATE_FAILED if failures else code or int(not written)
 
 
 def _tell_events(
     session: Session, events: Events, found: Sequence[Region], cards: Sequence[Board]
 ) -> None:
-    """Prints the waits of the cards, and what bounds the program."""
+    """Prints what the cards waited for, and what bounds the program."""
     from isthmus_emulation import bounds_text, watch
 
     shown = watch.lines(events, session.computing)
@@ -176,7 +176,7 @@ def _needed(
     *,
     as_hardware: bool,
 ) -> list[str]:
-    """Returns the options that change how the program runs."""
+    """Returns the user's options that change how the program runs."""
     options = [("--board", value) for value in boards]
     options += [("--device-name", value) for value in names or ()]
     options += [("--kernels", str(value)) for value in kernels or ()]
@@ -198,7 +198,7 @@ def _chosen_clock(name: str) -> ClockKind:
 
 @contextlib.contextmanager
 def _reserved(path: Path | None) -> Iterator[None]:
-    """Makes a file for results before the program starts; removes it if the start fails."""
+    """Makes a file for results before the program starts; removes the file if the start fails."""
     if path is None:
         yield
         return
@@ -216,14 +216,14 @@ def _reserved(path: Path | None) -> Iterator[None]:
 
 
 def _write(path: Path, data: bytes) -> bool:
-    """Writes a file for the user; if that fails, warns and returns False."""
+    """Writes a file for the user; prints a warning and returns False if that fails."""
     from isthmus.saving import save
 
     try:
         save(data, path, replace=True)
     except IsthmusError as error:
         with contextlib.suppress(OSError):
-            path.unlink()  # the file is still empty
+            path.unlink()  # remove the file that is still empty
         warn(str(error))
         return False
     return True

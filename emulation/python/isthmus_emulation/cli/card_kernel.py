@@ -20,7 +20,7 @@ _LIBRARIES = "-lxrt_coreutil -luuid -pthread"
 
 
 def add_to(card: typer.Typer) -> None:
-    """Registers the commands."""
+    """Registers the group ``kernel`` with its commands."""
     group = App(no_args_is_help=True, rich_markup_mode=None)
     group.command(name="new", help="Write the files of a kernel, from its prototype.")(new)
     group.command(name="build", help="Compile a kernel, and write its xclbin.")(build)
@@ -161,7 +161,7 @@ def build(
 
 
 def _run(made: build_kernel.Built, order: build_kernel.Order) -> Invocation:
-    """Returns the command that runs a program with these kernels at their clock."""
+    """Returns the command that runs a program with the built kernels at their clock."""
     from isthmus.program import invocation, shorter
     from isthmus_emulation.xclbin.kinds import DATA_MHZ
 

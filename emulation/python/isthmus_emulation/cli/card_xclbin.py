@@ -1,4 +1,4 @@
-"""``isthmus card xclbin``: a file with kernels of the emulated card."""
+"""``isthmus card xclbin``: writes an xclbin with built-in kernels of the emulated card."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from isthmus.output import put
 
 
 def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
+    """Registers the group ``xclbin`` with its commands."""
     group = App(no_args_is_help=True, rich_markup_mode=None)
     group.command(name="write", help="Write an xclbin, by default one to time transfers.")(write)
     group.command(name="dump", help="Say what is in any xclbin.")(dump)

@@ -1,6 +1,6 @@
-"""Estimates the cycles that a kernel in C++ or OpenCL C computes, where no report says them.
+"""Estimates the computing cycles of a kernel in C++ or OpenCL C without a report or a formula.
 
-``reader`` reads the kernel's code with libclang, ``rules`` computes cycles by the rules that the
+``reader`` reads the kernel's code with libclang. ``rules`` computes cycles by the rules that the
 vendor's HLS documents, ``rewriter`` inserts the counters of loops, and ``table`` writes the costs.
 """
 
@@ -23,7 +23,7 @@ class Counted(NamedTuple):
 
     text: bytes | None
     why: str
-    """Why there is none, for the user; else empty."""
+    """Why the kernel has no estimate, in words for the user; else empty."""
 
 
 def counted(
@@ -38,14 +38,14 @@ def counted(
         name: Function of the kernel.
         macros: Definitions of macros (``g++ -dM``), which pragmas may name.
         ours: Folder of Isthmus's own headers, which are not the kernel's code.
-        clock_mhz: Clock that operators are scheduled for. None: the estimate is not the kernel's
-            time, but tells the stages of pipelines to the streams of DATAFLOW regions.
+        clock_mhz: Clock that operators are scheduled for. None: cycles take no time, but give the
+            streams of DATAFLOW regions the number of stages of pipelines.
         in_opencl: Whether each work-item is a call of the function.
         kernel_flow: Whether arguments without INTERFACE lie in memory; in the vendor's IP flow
             they lie in a RAM.
-        has_card: Whether a card adds the time of memory's bursts. Without, they have the latency
-            that HLS assumes, as in a report.
-        part: The device. Without one, an UltraScale+.
+        has_card: Whether a card adds the time of memory bursts. Otherwise bursts have the latency
+            that HLS assumes, as in a report of HLS.
+        part: Name of the device, as HLS has it; empty: an UltraScale+.
 
     """
     clang = libclang.cindex()

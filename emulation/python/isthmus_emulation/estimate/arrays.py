@@ -1,4 +1,4 @@
-"""Where a kernel's arrays and streams lie."""
+"""Finds where a kernel's arrays and streams lie: in RAM, registers, memory, or streams."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from isthmus_emulation.estimate.preprocessed import Preprocessed, pragma
 from isthmus_emulation.estimate.structure import Pragma, Storage
 
 SMALL_ARRAY = 4
-"""Elements up to which HLS makes an array registers (UG1399, complete_threshold)."""
+"""Most elements of an array that HLS makes registers (UG1399, complete_threshold)."""
 DEFAULT_BUNDLE = "gmem"
-"""Port of all arguments in memory whose pragmas name none (UG1399, pragma HLS interface)."""
+"""Port of arguments in memory whose pragmas name no port (UG1399, pragma HLS interface)."""
 KERNEL_FLOW_BITS = 512
-"""Up to which HLS widens a port for several elements at once: the default of
+"""Most bits to which HLS widens a port for several elements at once: the default of
 m_axi_max_widen_bitwidth in the Vitis flow (UG1399, config_interface; 0 in the IP flow)."""
 KERNEL_FLOW_LATENCY = 64
-"""Cycles that HLS assumes from a request to its word: the default of m_axi_latency in the Vitis
-flow (UG1399, config_interface; 0 in the IP flow). Schedules of
-ihsanalhafiz/Alveo_FPGA_Design_Workshop have 71 states of a request, those of WYI1223/ECE8893MyLab,
-in the IP flow, 8."""
+"""Cycles that HLS assumes from a request to the requested word: the default of m_axi_latency in
+the Vitis flow (UG1399, config_interface; 0 in the IP flow). A request has 71 states in schedules of
+ihsanalhafiz/Alveo_FPGA_Design_Workshop, and 8 in those of WYI1223/ECE8893MyLab, in the IP flow."""
 SMALL_TABLE = 256
-"""Elements up to which a constant array is taken for logic, not for a RAM with ports."""
+"""Most elements of a constant array that counts as logic, not as a RAM with ports."""
 
 
 class NotReadError(Exception):
-    """The kernel has what cannot be estimated; the text says what: ``it has tasks``."""
+    """Error: code of the kernel cannot be estimated; the text says which: ``it has tasks``."""
 
 
 class Arrays:
-    """Arrays, streams and constants by their declarations, and what pragmas say of them."""
+    """Arrays, streams and constants by their declarations, and the pragmas on them."""
 
     def __init__(
         self, clang: Any, source: Preprocessed, kernel_flow: bool, constants: dict[str, int]
@@ -49,7 +48,8 @@ class Arrays:
 
     @staticmethod
     def _name(cursor: Any) -> str:
-        return f"{cursor.spelling}@{cursor.location.offset}"  # extents of "int a, b" differ by way
+        # extents of "int a, b" differ by the way to them
+        return f"{cursor.spelling}@{cursor.location.offset}"
 
     def _pragma(self, text: str) -> Pragma:
         return pragma(text, self._constants.get)
@@ -86,7 +86,7 @@ class Arrays:
                 self._constants[cursor.spelling] = known
 
     def _place_arrays(self, arguments: Sequence[Any], pragmas: Sequence[Pragma]) -> None:
-        """What INTERFACE and ARRAY_PARTITION say."""
+        """Applies the pragmas INTERFACE and ARRAY_PARTITION to the arrays."""
         by_name = {argument.spelling: self._name(argument) for argument in arguments}
         for one in pragmas:
             words = {*one.options, one.options.get("mode", "")}
@@ -127,7 +127,7 @@ class Arrays:
                 self._storage[name] = self._complete(name, there, one.number("dim") or 1)
 
     def _bind(self, one: Pragma) -> None:
-        """What BIND_STORAGE says, or RESOURCE, which earlier versions have for it."""
+        """Applies a pragma BIND_STORAGE, or RESOURCE of earlier versions, on RAM with one port."""
         words = {option.lower() for option in one.options.values()}
         if not any(word.startswith(("ram_1p", "rom_1p")) for word in words):
             return
@@ -136,7 +136,7 @@ class Arrays:
                 self._storage[name] = msgspec.structs.replace(there, ram_ports=1)
 
     def _complete(self, name: str, there: Storage, dimension: int) -> Storage:
-        """An array of which one dimension is apart."""
+        """Storage of an array after a pragma has partitioned one dimension completely."""
         sizes = self._sizes.get(name, ())
         if len(sizes) <= 1:
             return Storage("registers")
@@ -148,7 +148,7 @@ class Arrays:
 
 
 def _element(of: Any) -> Any:
-    """The type behind a pointer, or of an array's elements in all dimensions."""
+    """Type that a pointer refers to, or type of an array's elements in all dimensions."""
     if of.kind.name == "POINTER":
         of = of.get_pointee().get_canonical()
     while of.kind.name in {"CONSTANTARRAY", "INCOMPLETEARRAY"}:

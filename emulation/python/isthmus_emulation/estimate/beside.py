@@ -1,8 +1,8 @@
-"""Loops that HLS lets run beside each other without DATAFLOW, because they share nothing.
+"""Finds loops that HLS runs beside each other without DATAFLOW, because they share no data.
 
 Vitis HLS makes a function of each pipelined loop, and schedules functions without a dependence
 beside each other (UG1399). ``load_test_h`` of teo3300/PII-2022-Grazzani-Rogora-Zaffiretti, 2021.2,
-runs four loops of 10 cycles in 24, two by two: those that read the same RAM follow each other.
+has four loops of 10 cycles that take 24: loops run two by two, but not on the same RAM.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from isthmus_emulation.estimate.structure import (
 
 
 class _Footprint(NamedTuple):
-    """What a statement reaches."""
+    """Arrays, memory and variables that a statement reads or writes."""
 
     ports: frozenset[str]
-    """Arrays with ports, and ports of memory, which serve a loop at a time."""
+    """Arrays with ports, and memory ports, each of which serves one loop at a time."""
     reads: frozenset[str]
-    """Variables and arrays without ports."""
+    """Variables, and arrays without ports, that the statement reads."""
     writes: frozenset[str]
 
     def follows(self, before: _Footprint) -> bool:
-        """Whether a statement waits for a statement before it."""
+        """Whether a statement has to wait for an earlier statement."""
         return bool(
             self.ports & before.ports or self.writes & before.reads or self.reads & before.writes
         )
 
 
 class Beside:
-    """Shares of the cycles of a body's loops that remain where they run beside each other."""
+    """Computes which share of its loops' cycles a body takes, if loops run beside each other."""
 
     def __init__(self, code: Code, scheduler: Scheduler) -> None:
         self._code = code
@@ -54,9 +54,9 @@ class Beside:
         self, body: Sequence[Statement], holds_loops: Callable[[Statement], bool],
         names: Mapping[str, str],
     ) -> float:  # fmt: skip
-        """Returns the longest chain of loops that wait for each other over all; 1 for one loop.
+        """Returns the longest chain of loops that wait for each other, over all loops' cycles.
 
-        Loops count by their iterations where all are constants, else alike.
+        It is 1 for one loop. Loops weigh as much as their iterations, or alike if one is unknown.
         """
         weights = [self._weight((one,)) if holds_loops(one) else 0 for one in body]
         if sum(weight != 0 for weight in weights) < 2:
@@ -71,7 +71,7 @@ class Beside:
         return max(ends) / sum(weight or 0 for weight in weights)
 
     def _weight(self, body: Sequence[Statement], called: tuple[str, ...] = ()) -> int | None:
-        """Iterations of the loops of a body; None where one is no constant."""
+        """Number of iterations of a body's loops; None if one of the numbers is no constant."""
         whole = 0
         for one in body:
             if isinstance(one, Loop):
@@ -95,7 +95,7 @@ class Beside:
         return whole
 
     def _footprint(self, statement: Statement, names: Mapping[str, str]) -> _Footprint:
-        if isinstance(statement, Assign):  # its target is written behind the loops that it calls
+        if isinstance(statement, Assign):  # it writes after the loops that it calls
             calls = tuple(Evaluate(call) for call in _calls(statement))
             reached = self._scheduler.run(calls or (statement,), (), names).accesses
         else:
@@ -121,7 +121,7 @@ class Beside:
         return _Footprint(frozenset(ports), frozenset(reads), frozenset(writes))
 
     def _given(self, call: Call, names: Mapping[str, str]) -> frozenset[str]:
-        """Variables that a function may change."""
+        """Variables of the caller that a function may change."""
         function = self._code.functions.get(call.function)
         if function is None:
             return frozenset()
@@ -133,7 +133,7 @@ class Beside:
 
 
 def _named(expression: Expression, names: Mapping[str, str]) -> set[str]:
-    """The variable that an expression is; arrays are found as accesses."""
+    """Name of the variable that an expression is; accesses to arrays are found elsewhere."""
     if not isinstance(expression, Variable):
         return set()
     return {names.get(expression.name, expression.name)}

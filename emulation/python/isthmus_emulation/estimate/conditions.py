@@ -1,4 +1,4 @@
-"""Conditions of copies of an unrolled loop: HLS leaves out the branches that a copy never takes."""
+"""Evaluates conditions in copies of an unrolled loop: HLS drops branches that no copy takes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Final
 from isthmus_emulation.estimate.structure import Constant, Expression, Operation, Variable
 
 _AND, _OR = 20, 21
-"""Of ``CXBinaryOperatorKind``."""
+"""Numbers of ``&&`` and ``||`` in ``CXBinaryOperatorKind``."""
 _COMPARISONS: Final[dict[int, Callable[[int, int], bool]]] = {
     11: operator.lt, 12: operator.gt, 13: operator.le, 14: operator.ge, 15: operator.eq,
     16: operator.ne,
 }  # fmt: skip
-"""By their number in ``CXBinaryOperatorKind``."""
+"""Comparisons by their numbers in ``CXBinaryOperatorKind``."""
 _ARITHMETIC: Final[dict[str, Callable[[int, int], int]]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
 }  # fmt: skip
 
 
 def holds(condition: Expression, known: Mapping[str, int]) -> bool | None:
-    """Returns whether a condition holds for these values of variables; None: that depends."""
+    """Whether a condition holds for these values of variables; None if that is not certain."""
     if not isinstance(condition, Operation):
         return None
     if condition.operator in {_AND, _OR} and len(condition.operands) == 2:

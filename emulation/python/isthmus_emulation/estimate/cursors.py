@@ -1,4 +1,4 @@
-"""What libclang says of an expression and its type."""
+"""Reads from libclang's cursors: operands, arithmetic types, and sizes of arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRAPPING = (
 
 
 def inner(cursor: Any) -> Any:
-    """What stands within brackets and conversions."""
+    """The expression within brackets and implicit conversions."""
     while cursor.kind.name in WRAPPING:
         parts = [c for c in cursor.get_children() if c.kind.is_expression()]
         if not parts:
@@ -29,7 +29,7 @@ def inner(cursor: Any) -> Any:
 
 
 def number_of(of: Any) -> tuple[Number, int]:
-    """Kind of arithmetic and bits of a type."""
+    """Kind of arithmetic and number of bits of a type."""
     canonical = of.get_canonical()
     name = canonical.kind.name
     if name in {"FLOAT", "DOUBLE", "LONGDOUBLE"}:
@@ -49,14 +49,14 @@ def number_of(of: Any) -> tuple[Number, int]:
 
 
 def bits_of(operand: Expression, width: int) -> int:
-    """Bits of an operand, which of a constant are those that it needs."""
+    """Number of bits of an operand; for a constant, the bits that its value needs."""
     if isinstance(operand, Constant) and operand.value is not None:
         return max(1, operand.value.bit_length())
     return width
 
 
 def dimensions(of: Any) -> tuple[int, ...]:
-    """Sizes of an array type; none of any other."""
+    """Sizes of an array type in each dimension; empty for any other type."""
     sizes = []
     while of.kind.name == "CONSTANTARRAY":
         sizes.append(of.element_count)
@@ -65,7 +65,7 @@ def dimensions(of: Any) -> tuple[int, ...]:
 
 
 def elements(of: Any) -> int | None:
-    """Elements of an array type in all dimensions; None of any other."""
+    """Number of elements of an array type in all dimensions; None for any other type."""
     product = 1
     for size in dimensions(of):
         product *= size
@@ -73,5 +73,5 @@ def elements(of: Any) -> int | None:
 
 
 def is_constant(of: Any) -> bool:
-    """Whether the elements of an array never change."""
+    """Whether the elements of an array can never change."""
     return bool(of.is_const_qualified() or of.get_canonical().is_const_qualified())

@@ -1,10 +1,10 @@
-"""Distances of dependences through an array: partial sums in the forms that HLS code has.
+"""Finds distances of dependences through an array, for forms of partial sums in HLS code.
 
 - An index modulo a constant: ``p[i % 7] += x``.
-- A shift register: each iteration moves every element on by one place, and sets one end.
-- What a pragma says: ``DEPENDENCE variable=p inter distance=7 true``, or ``false``.
+- A shift register: each iteration moves each element by one place, and sets one end.
+- A pragma's distance: ``DEPENDENCE variable=p inter distance=7 true``, or ``false``.
 
-For all other dependences ``of`` returns None.
+For all other dependences ``Distances.of`` returns None.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from isthmus_emulation.estimate.structure import (
 )
 
 NEVER: Final = 0
-"""Distance of a dependence that there is not."""
+"""Distance that means: there is no dependence."""
 
 
 class Distances:
-    """Iterations between a write to an array and the read that needs it, in a kernel's code."""
+    """Finds how many iterations after a write to an array the written element is read."""
 
     def __init__(self, code: Code) -> None:
         self._said: dict[str, int] = {}
@@ -55,27 +55,28 @@ class Distances:
                 self._shifted |= _shift_registers(loop, code.sizes)
 
     def said(self, array: str) -> int | None:
-        """Returns what a pragma says of an array's distance; None where none does."""
+        """Returns the distance that a pragma states for an array; None without such a pragma."""
         return self._said.get(array.split("@", maxsplit=1)[0])
 
     def of(self, read: Access, write: Access, variables: Sequence[str]) -> int | None:
-        """Returns the distance by the index, in iterations of a loop or of loops that became one.
+        """Returns the distance in iterations by the index, for a loop or for loops as one.
 
-        ``variables`` count the iterations, the innermost loop's last.
-        Returns NEVER where no iteration needs what another has written, None where none of the
-        known forms says it.
+        ``variables`` count the iterations, the innermost loop's variable last. Returns NEVER if no
+        iteration reads what another has written, and None if the index has none of the known
+        forms.
         """
         name = write.array
         if write.copies > 1 and name not in self._shifted:
-            return None  # of unrolled loops: a pipelined iteration is several of the source
+            # an unrolled loop: a pipelined iteration is several iterations of the source
+            return None
         if name in self._shifted:
             return self._shifted[name]
         if len(variables) != 1:
-            return None  # where an inner loop begins anew, the remainder may jump
+            return None  # a new start of the inner loop may break the order of remainders
         return self._by_modulo(read, write, variables[0])
 
     def _note(self, pragma: Pragma) -> None:
-        """Keeps what DEPENDENCE says of an array between iterations (UG1399, DEPENDENCE)."""
+        """Keeps a DEPENDENCE pragma on an array between iterations (UG1399, DEPENDENCE)."""
         words = {*pragma.options, *pragma.options.values()}
         if pragma.name != "dependence" or "intra" in words or "pointer" in words:
             return
@@ -99,7 +100,7 @@ class Distances:
 
 
 def _apart(write: Modulo, read: Modulo, variable: str, step: int) -> int | None:
-    """Returns after how many iterations a read has the index of a write; None: unknown."""
+    """Returns after how many iterations a read has a write's index; None if that is unknown."""
     names = {*write.linear, *read.linear} - {""}
     if write.by != read.by or not step:
         return None
@@ -113,16 +114,16 @@ def _apart(write: Modulo, read: Modulo, variable: str, step: int) -> int | None:
 
 
 class _Step(NamedTuple):
-    """What a loop does with an array."""
+    """A use of an array by a loop that may shift it."""
 
     kind: Literal["read", "move", "enter"]
-    """``move``: an element gets the value of the one beside it. ``enter``: any other write."""
+    """``move``: an element gets the value of its neighbour. ``enter``: any other write."""
     number: int
-    """Index of what is read or entered; of a move 1 towards higher indices, else -1."""
+    """Index that is read or entered; for a move 1 towards higher indices, else -1."""
 
 
 def _shift_registers(loop: Loop, sizes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """Returns distances through the arrays that each iteration of a loop shifts by one place."""
+    """Returns distances through the arrays that a loop shifts by one place in each iteration."""
     found = {}
     for name, size in sizes.items():
         steps = list(_steps(loop.body, name)) if len(size) == 1 else []
@@ -133,7 +134,7 @@ def _shift_registers(loop: Loop, sizes: Mapping[str, tuple[int, ...]]) -> dict[s
 
 
 def _through_shifts(steps: Sequence[_Step], size: tuple[int, ...]) -> int | None:
-    """Returns the least distance from the entry to a read; None where it is no shift register."""
+    """Returns the least distance from entry to a read; None if the array is no shift register."""
     moves = [n for n, step in enumerate(steps) if step.kind == "move"]
     entries = [n for n, step in enumerate(steps) if step.kind == "enter"]
     ways = {steps[n].number for n in moves}
@@ -143,8 +144,8 @@ def _through_shifts(steps: Sequence[_Step], size: tuple[int, ...]) -> int | None
     begin = 0 if 1 in ways else size[0] - 1
     if steps[entry].number != begin or moves[0] < entry < moves[-1]:
         return None
-    # What enters behind the moves of its iteration is not moved in it; a read behind them sees one
-    # move more.
+    # An element that enters after the moves stays in place for this iteration. A read after the
+    # moves sees one more move.
     late = int(moves[-1] < entry)
     distances = [
         abs(step.number - begin) + late - int(moves[-1] < n)
@@ -155,7 +156,7 @@ def _through_shifts(steps: Sequence[_Step], size: tuple[int, ...]) -> int | None
 
 
 def _steps(body: Iterable[Statement], name: str) -> Iterator[_Step | None]:
-    """Yields what statements do with an array, in order; None: it is no shift register."""
+    """Yields uses of an array by statements, in order; None if the array is no shift register."""
     for one in body:
         if isinstance(one, Loop | Process):
             yield from _steps(one.body, name)
@@ -204,7 +205,7 @@ def _reads(value: Expression, name: str) -> Iterator[_Step | None]:
 
 
 def _linear(value: Expression) -> dict[str, int] | None:
-    """Returns the coefficients of variables, with the constant under an empty name."""
+    """Returns coefficients of variables, the constant under an empty name; None: not linear."""
     if isinstance(value, Constant):
         return None if value.value is None else {"": value.value}
     if isinstance(value, Variable):
@@ -221,7 +222,7 @@ def _linear(value: Expression) -> dict[str, int] | None:
 
 
 def _difference(left: Mapping[str, int], right: Mapping[str, int]) -> int | None:
-    """Returns the constant by which two sums differ; None where it is no constant."""
+    """Returns the constant by which two sums differ; None if the difference is no constant."""
     names = {*left, *right} - {""}
     if any(left.get(n, 0) != right.get(n, 0) for n in names):
         return None

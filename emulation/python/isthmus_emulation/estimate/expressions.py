@@ -1,4 +1,4 @@
-"""Expressions of a kernel's code, as libclang reads them."""
+"""Reads expressions of a kernel's code from libclang's cursors."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ OVERLOADED = {
 }  # fmt: skip
 _AS_WIDE_AS_OPERANDS = {"multiply", "divide", "remainder", "compare", "shift"}
 _DEREFERENCE, _ADDRESS = 6, 5
-"""Numbers of CXUnaryOperatorKind."""
+"""Numbers of ``*`` and ``&`` in CXUnaryOperatorKind."""
 
 
 class Expressions(Arrays):
-    """Reads expressions."""
+    """Reads expressions of a kernel, with the arrays that they use."""
 
     @abstractmethod
     def _function(self, cursor: Any, *, is_top: bool = False) -> str:
@@ -78,7 +78,7 @@ class Expressions(Arrays):
         return operands[0] if len(operands) == 1 else Operation("free", operands=operands)
 
     def _converted(self, cursor: Any, parts: list[Any]) -> Expression:
-        """The value; with a conversion where that is between integers and floating point."""
+        """The value, converted if it changes between integer and floating point."""
         inside = [part for part in parts if part.kind.is_expression()]
         if not inside:
             return Constant()
@@ -104,7 +104,7 @@ class Expressions(Arrays):
         name = self._name(declared)
         if declared.kind.name in {"VAR_DECL"} and name not in self._storage:
             sizes = dimensions(declared.type.get_canonical())
-            if sizes:  # of the whole source
+            if sizes:  # initial values of the whole source
                 self._declare(declared)
                 self._sizes.setdefault(name, sizes)
         kind = declared.type.get_canonical().kind.name
@@ -113,7 +113,7 @@ class Expressions(Arrays):
         return Variable(name)
 
     def _member(self, cursor: Any) -> str | None:
-        """The name of a structure's array or stream; None for other members."""
+        """Name of a structure's member that is an array or stream; None for other members."""
         declared = cursor.referenced if cursor.kind.name == "MEMBER_REF_EXPR" else None
         if declared is None or declared.kind.name != "FIELD_DECL":
             return None
@@ -140,7 +140,7 @@ class Expressions(Arrays):
         return Element(name, tuple(indices))
 
     def _base(self, cursor: Any) -> str | None:
-        """The name of the array or stream that an expression leads to."""
+        """Name of the array or stream that an expression refers to."""
         for part in cursor.walk_preorder():
             member = self._member(part)
             if member is not None:
@@ -212,7 +212,7 @@ class Expressions(Arrays):
         return Call(name, tuple(map(self._argument, arguments)))
 
     def _argument(self, cursor: Any) -> Expression:
-        """An argument: the array that it leads to, else its value."""
+        """Reads an argument of a call: the array that the argument refers to, else its value."""
         found = self._expression(cursor)
         kind = cursor.type.get_canonical().kind.name
         if isinstance(found, Element) and kind in {"POINTER", "CONSTANTARRAY"}:
@@ -236,7 +236,7 @@ class Expressions(Arrays):
 
 
 def _of_mask(operands: tuple[Expression, ...]) -> tuple[str, tuple[Expression, ...]]:
-    """Returns ``x & 7`` as the remainder of ``x`` by 8; any other mask as logic."""
+    """Returns ``x & 7`` as a remainder of ``x`` by 8; any other mask as logic."""
     for value, mask in (operands, operands[::-1]):
         by = mask.value + 1 if isinstance(mask, Constant) and mask.value is not None else 0
         if by > 1 and by & (by - 1) == 0:

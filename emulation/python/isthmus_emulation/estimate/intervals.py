@@ -1,4 +1,4 @@
-"""What bounds the interval between iterations of a pipeline: ports, and dependences in memory."""
+"""Finds bounds of the interval between a pipeline's iterations: ports, dependences in memory."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from isthmus_emulation.estimate.schedule import (
 from isthmus_emulation.estimate.structure import Code, Span
 
 MOST_PARTS: Final = 4
-"""Most parts into which HLS partitions an array without a pragma. The number is our assumption:
-HLS 2020.2 does not partition (MuJackey/summerschool_filter2d), HLS 2022.1 does
+"""Most parts into which HLS may partition an array without a pragma. The number is assumed: HLS
+2020.2 does not partition (MuJackey/summerschool_filter2d), HLS 2022.1 does
 (devanshj1996/FPGA-Final-project)."""
 LUTRAM_ELEMENTS: Final = 1024
-"""Most elements of an array that HLS may copy, so that each copy serves further reads a cycle.
-RAM_1WNR_AUTO stands in the report of joej970/Using_Vitis_HLS for 15 elements (UG1399,
-BIND_STORAGE ram_1wnr)."""
+"""Most elements of an array that HLS may copy, so that each copy serves further reads in a cycle.
+The report of joej970/Using_Vitis_HLS has RAM_1WNR_AUTO for 15 elements (UG1399, BIND_STORAGE
+ram_1wnr)."""
 
 
 class Reason(NamedTuple):
-    """A bound of the interval between iterations, and why it exists."""
+    """A lower bound of the interval between iterations, with the reason for it."""
 
     interval: Span
     why: str
@@ -50,7 +50,7 @@ class Intervals:
         counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
         reached: Counter[tuple[object, ...]] = Counter()
-        writes_memory = any(  # through a pointer, which may lead to an array of the kernel
+        writes_memory = any(  # a pointer may refer to an array of the kernel
             one.writes and self._scheduler.storage(one.array).kind == "memory"
             for one in result.accesses
         )
@@ -62,11 +62,11 @@ class Intervals:
                 places = tuple(_place(index.linear or {}) for index in access.indices)
                 same = (access.array, access.writes, access.copies, places)
                 if same in known:
-                    continue  # the same element twice
+                    continue  # an earlier access has this element
                 known.add(same)
             is_same = storage.kind != "stream" and not _varies(access, fast) and not access.writes
             if is_same and (access.copies == 1 or not writes_memory):
-                continue  # the same element in each iteration: HLS reads it once
+                continue  # HLS reads an element once if it is the same in each iteration
             way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
             name = storage.port or access.array
             all_of, distinct, bits, _ = counts.get((name, way), (0, 0, 0, 0))
@@ -93,7 +93,7 @@ class Intervals:
         return Span(least, max(least, most)), why
 
     def waits(self, result: Result) -> int:
-        """Returns the most cycles by which reads, and then writes, of RAM wait for a free port."""
+        """Returns the most cycles for which RAM reads, plus RAM writes, wait for a free port."""
         late = {False: 0, True: 0}
         counts: Counter[tuple[str, bool]] = Counter()
         for access in result.accesses:
@@ -109,7 +109,7 @@ class Intervals:
     def _distinct(
         self, access: Access, fast: frozenset[str], reached: Counter[tuple[object, ...]]
     ) -> int:
-        """Returns the number of elements that the copies of an access use for the first time.
+        """Returns the number of elements that copies of an access are the first to use.
 
         Copies in an unrolled loop may use the same element; HLS accesses that element once.
         ``reached`` counts the elements of earlier accesses.
@@ -165,9 +165,9 @@ class Intervals:
     def _distance(
         self, read: Access, write: Access, variables: tuple[str, ...]
     ) -> _Distance | None:  # fmt: skip
-        """Returns the distance between write and read; None without a dependence.
+        """Returns the iterations between write and read; None if the read needs no such write.
 
-        A DEPENDENCE pragma that contradicts the index is marked by ``is_denied``.
+        ``is_denied`` marks a DEPENDENCE pragma that contradicts the index.
         """
         known = self._distances.of(read, write, variables)
         if known is not None:
@@ -185,7 +185,7 @@ class Intervals:
         return _Distance(said, True, False, is_in_turn=True) if said else None
 
     def until_left(self, result: Result) -> tuple[Span, str]:
-        """Returns the cycles until an iteration has decided whether the next iteration runs.
+        """Returns cycles until an iteration knows whether a next one runs, and words for the bound.
 
         HLS requests no memory before that decision, but may read RAM. A word of a stream is known
         in the cycle of its read.
@@ -207,12 +207,12 @@ class _Distance(NamedTuple):
     is_in_turn: bool = False
     """Whether iterations use one element, or a few in turn, as partial sums do."""
     is_denied: bool = False
-    """Whether a pragma denies the distance, or states a longer one: hardware computes wrong
-    values."""
+    """Whether a pragma denies the dependence, or states a distance that the index does not allow:
+    the hardware then computes wrong values."""
 
 
 def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Distance | None:
-    """Returns the distance by the indices; None if no iteration reads what another has written."""
+    """Returns the distance by the indices; None if no iteration reads another one's write."""
     variable = variables[0]
     iterations, same = None, True
     for left, right in zip(write.indices, read.indices, strict=False):

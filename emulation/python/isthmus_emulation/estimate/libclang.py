@@ -1,4 +1,4 @@
-"""What libclang knows and its Python package does not offer."""
+"""Loads libclang, and calls its functions that its Python package does not offer."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import ctypes
 from typing import Any
 
 INSTALL = "pip install 'isthmus[estimate]'"
-"""Command that brings it."""
+"""Command that installs libclang's package."""
 _INTEGER = 1
-"""``CXEval_Int``."""
+"""Number of ``CXEval_Int``, a result that is an integer."""
 BINARY = (
     "", "", "", "multiply", "divide", "remainder", "add", "subtract", "shift", "shift", "compare",
     "compare", "compare", "compare", "compare", "compare", "compare", "mask", "logic", "logic",
     "logic", "logic", "assign", "multiply", "divide", "remainder", "add", "subtract", "shift",
     "shift", "mask", "logic", "logic", "comma",
 )  # fmt: skip
-"""Operators by the number of ``CXBinaryOperatorKind``; those behind ``assign`` assign, too."""
+"""Kinds of operators by number of ``CXBinaryOperatorKind``; those after ``assign`` assign, too."""
 
 
 def cindex() -> Any | None:
-    """The package, with its library; None where it is not installed, or too old."""
+    """Returns the package with its library; None if it is not installed, or too old."""
     try:
         from clang import cindex as found  # noqa: PLC0415
 
@@ -35,24 +35,24 @@ def cindex() -> Any | None:
     except (ImportError, AttributeError, OSError):
         return None
     except Exception as error:
-        if type(error).__name__ != "LibclangError":  # the package's own, for a missing library
+        if type(error).__name__ != "LibclangError":  # the package's error for a missing library
             raise
         return None
     return found
 
 
 def binary_operator(clang: Any, cursor: Any) -> int:
-    """The number of a cursor's operator with two operands."""
+    """Number of the operator of a cursor with two operands."""
     return int(clang.conf.lib.clang_getCursorBinaryOperatorKind(cursor))
 
 
 def unary_operator(clang: Any, cursor: Any) -> int:
-    """The number of a cursor's operator with one operand."""
+    """Number of the operator of a cursor with one operand."""
     return int(clang.conf.lib.clang_getCursorUnaryOperatorKind(cursor))
 
 
 def constant(clang: Any, cursor: Any) -> int | None:
-    """The integer that an expression always is; else None."""
+    """Integer value of a constant expression; None for any other expression."""
     library = clang.conf.lib
     result = library.clang_Cursor_Evaluate(cursor)
     if not result:

@@ -1,4 +1,4 @@
-"""Latencies of operators, as the vendor's HLS schedules them.
+"""Tables of the latencies of operators, as the vendor's HLS schedules them.
 
 Sources. Stages of floating-point operators are the ``NUM_STAGE`` that HLS wrote into the RTL of
 public projects (``NAME_fadd_32ns_32ns_32_7_full_dsp_1`` has 7), which configure the operator of
@@ -6,7 +6,7 @@ AMD's PG060. UltraScale+ near 300 MHz: 7 for an addition, 4 for a product (WYI12
 public RTL of 2mm, bicg and attention kernels), 8 and 7 in double. UltraScale+ at 100 MHz: 4, 3, 9
 (division) and 8 (square root) in LoreFiaschi/ArithmeticNonStandarNumbersLibrary. The 7 series at
 100 MHz has 5, 4 and 16, and 6 of a conversion (agustinsilva447/hls_div, aishwarya-2720's SPMV).
-Its other stages are assumed, and nobody has checked them. Division and square root in double:
+Further stages for the 7 series are assumed and unchecked. Division and square root in double take
 31 and 30 at 100 MHz, 59 and 57 near 300 MHz (Stepaka/Xilinx_lab).
 A product of 32-bit integers has 2 stages in the RTL lists of both clocks, a division has 4 stages
 more than bits (``sdiv_32ns_32ns_32_36``).
@@ -21,9 +21,9 @@ from typing import Final, NamedTuple
 from isthmus_emulation.estimate.structure import Number
 
 FAST_MHZ: Final = 200
-"""Clock from which on the stages are those published near 300 MHz; below, those at 100 MHz."""
+"""Least clock with the stages published near 300 MHz; slower clocks have those at 100 MHz."""
 UNCERTAINTY: Final = 0.27
-"""Share of the clock's period that HLS keeps for routing: the default of set_clock_uncertainty."""
+"""Share of the clock's period that HLS reserves for routing: default of set_clock_uncertainty."""
 
 _SLOW, _FAST, _SERIES_7 = 0, 1, 2
 _STAGES: Final[dict[tuple[str, Number], tuple[int, int, int]]] = {
@@ -58,13 +58,13 @@ _DELAYS_NS: Final = {
     "free": 0.0,
 }
 _BITS_OF_DELAY: Final = 32
-"""Bits that the delays are for; a carry grows with more."""
+"""Number of bits that the delays are for; more bits make a carry longer."""
 _PRODUCT_NS: Final = 2.2
-"""One DSP block, up to 18 by 27 bits."""
+"""Delay of one DSP block, for factors of up to 18 by 27 bits, in nanoseconds."""
 _DSP_BITS: Final = 18
 MULTIPLY_ADD_CYCLES: Final = 3
-"""Of a product and a sum in one DSP block (UG1399, DSP Multi-Operation Matching): its modules in
-RTL of Vitis HLS have 4 stages (LeVDuc22/XilinxProject, 2022.2)."""
+"""Cycles of a product and a sum in one DSP block (UG1399, DSP Multi-Operation Matching). Modules in
+RTL of Vitis HLS for this have 4 stages (LeVDuc22/XilinxProject, 2022.2)."""
 
 _TEXTS: Final = {
     "add": "sum",
@@ -85,20 +85,20 @@ _OF_NUMBER: Final[dict[Number, str]] = {"half": "h", "float": "f", "double": "d"
 
 
 REDUCTIONS: Final = frozenset({"floating-point sum", "floating-point product"})
-"""Operators, as ``text`` names them, whose order a kernel may change: partial sums."""
+"""Operators, in the words of ``text``, whose order partial sums in a kernel may change."""
 
 
 class Latency(NamedTuple):
-    """Time from operands to result."""
+    """Time of an operator from its operands to its result."""
 
     stages: int
-    """Whole cycles, from the beginning of one."""
+    """Whole cycles that the operator takes from the begin of a cycle."""
     ns: float
-    """Delay within a cycle, if there are no stages."""
+    """Delay in nanoseconds within a cycle, for an operator without stages."""
 
 
 def latency(kind: str, number: Number, bits: int, clock_mhz: float, part: str = "") -> Latency:
-    """The latency of an operator at that clock; without a part, of UltraScale+."""
+    """The latency of an operator at a clock, on a part; on an UltraScale+ if ``part`` is empty."""
     kind = "add" if kind == "subtract" else kind
     speed = _FAST if clock_mhz >= FAST_MHZ else _SERIES_7 if part.startswith("xc7") else _SLOW
     if number != "integer" and (stages := _STAGES.get((kind, number))):
@@ -116,18 +116,18 @@ def latency(kind: str, number: Number, bits: int, clock_mhz: float, part: str = 
 
 
 def is_of_dsp(kind: str, number: Number, bits: int) -> bool:
-    """Whether an operation is a product of one DSP block."""
+    """Whether an operation is a product that fits into one DSP block."""
     return kind == "multiply" and number == "integer" and bits <= _DSP_BITS
 
 
 def instance(kind: str, number: Number) -> str:
-    """The name that ALLOCATION has for an operator (UG1399): ``mul``, ``fadd``, ``ddiv``."""
+    """Name of an operator in pragma ALLOCATION (UG1399): ``mul``, ``fadd``, ``ddiv``."""
     name = _INSTANCES.get(kind, kind)
     return f"{_OF_NUMBER[number]}{name}" if number in _OF_NUMBER else name
 
 
 def plain(name: str) -> str:
-    """The name of ``instance`` for one of ALLOCATION, which tells signs of integers apart."""
+    """Name in the form of ``instance`` of an ALLOCATION name, which also states a sign."""
     return {"sdiv": "div", "udiv": "div", "srem": "div", "urem": "div", "icmp": "cmp",
             "lshr": "shl", "ashr": "shl"}.get(name, name)  # fmt: skip
 

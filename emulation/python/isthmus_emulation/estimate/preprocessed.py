@@ -1,4 +1,4 @@
-"""A preprocessed source: where its lines come from, and its pragmas."""
+"""Maps a preprocessed source to the lines of the user's files, and finds its pragmas."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from isthmus_emulation.prototype import value
 _MARK = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"([ \d]*)$', re.MULTILINE)
 _PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+HLS[ \t]+(.*)$", re.MULTILINE | re.IGNORECASE)
 _SYSTEM = b"3"
-"""Flag of a line mark: what follows is a system's header."""
+"""Flag of a line mark after which the text is that of a system header."""
 _OPTION = re.compile(r"(\w+)(?:\s*=\s*([^\s,]+(?:\s*[-+*/]\s*[^\s,]+)*))?")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
 
 
 class Preprocessed:
-    """The text that the compiler reads, in bytes as libclang counts."""
+    """The text that the compiler reads; places are bytes, as libclang counts."""
 
     def __init__(self, text: bytes, ours: Path) -> None:
         self.text = text
@@ -32,7 +32,7 @@ class Preprocessed:
                         for m in _PRAGMA.finditer(text)]  # fmt: skip
 
     def line(self, offset: int) -> int:
-        """The line of the file that the user has."""
+        """Number of the line in the user's file."""
         which = bisect.bisect_right(self._begins, offset) - 1
         if which < 0:
             return self.text.count(b"\n", 0, offset) + 1
@@ -40,22 +40,22 @@ class Preprocessed:
         return line + self.text.count(b"\n", begin, offset)
 
     def is_users(self, offset: int) -> bool:
-        """Whether the code is the user's, not a header's of the system or of HLS."""
+        """Whether a place is in the user's code, not in a header of the system or of HLS."""
         which = bisect.bisect_right(self._begins, offset) - 1
         return which < 0 or not self._marks[which][2]
 
     def pragmas_in(self, begin: int, end: int) -> list[tuple[int, str]]:
-        """Places and texts of pragmas there."""
+        """Places and texts of the pragmas in a range of the text."""
         return [(at, text) for at, text in self.pragmas if begin <= at < end]
 
     def end_of_statement(self, end: int) -> int:
-        """Behind the ``;`` of a statement, where libclang's extent stops before it."""
+        """End of a statement, including its ``;``, before which libclang's extent stops."""
         rest = re.match(rb"\s*;", self.text[end:])
         return end + rest.end() if rest else end
 
 
 def pragma(text: str, constant: Callable[[str], int | None]) -> Pragma:
-    """Reads ``UNROLL factor=N``; ``constant`` knows the values of names."""
+    """Reads a pragma such as ``UNROLL factor=N``; ``constant`` returns the values of names."""
 
     def number(found: re.Match[str]) -> str:
         known = constant(found[0])

@@ -1,4 +1,4 @@
-"""A kernel's code, as libclang reads it."""
+"""Reads a kernel's code with libclang, and places counters of loops and processes in it."""
 
 from __future__ import annotations
 
@@ -45,44 +45,44 @@ from isthmus_emulation.estimate.structure import (
 
 _LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT")
 _FIRST_ASSIGNING = 23
-"""From there on operators of CXBinaryOperatorKind assign, up to the comma's."""
+"""Least number in CXBinaryOperatorKind of an operator that assigns; the comma follows them."""
 _COMMA = 33
 _ASSIGN = 22
 _PARTS = {"range", "operator()"}
-"""Calls that give a part of a number's bits: a write keeps the other bits."""
+"""Methods that select a part of a number's bits: a write to the part keeps the other bits."""
 _STEPS = {1: 1, 2: -1, 3: 1, 4: -1}
-"""What the increments of CXUnaryOperatorKind add."""
+"""Values that increments and decrements add, by number of CXUnaryOperatorKind."""
 
 
 class Counter(NamedTuple):
-    """Where a counter is inserted."""
+    """Where a loop's counter is inserted into the source."""
 
     number: int
     begin: int
-    """Of the statement."""
+    """Offset of the loop's statement."""
     body: int
     end: int
     body_is_block: bool = False
 
 
 class Read(NamedTuple):
-    """What the reader finds."""
+    """Results of reading a kernel."""
 
     code: Code
     counters: tuple[Counter, ...]
-    """Of loops."""
+    """Counters of the kernel's loops."""
     regions: tuple[Insertion, ...]
-    """What makes processes of DATAFLOW regions."""
+    """Texts that make processes of DATAFLOW regions' statements."""
 
 
 def read(
     clang: Any, path: Path, source: Preprocessed, top: str, *, kernel_flow: bool = True,
     constants: dict[str, int] | None = None, in_opencl: bool = False,
 ) -> Read | None:  # fmt: skip
-    """Reads the function ``top`` and those that it calls; None where libclang finds no such.
+    """Reads the function ``top`` and the functions that it calls; None if ``top`` is missing.
 
-    Without ``kernel_flow`` an argument that no INTERFACE names lies in a RAM, as in the vendor's
-    IP flow. Raises NotReadError.
+    Without ``kernel_flow``, an argument without INTERFACE lies in a RAM, as in the vendor's IP
+    flow. Raises NotReadError for code that cannot be estimated.
     """
     options = ["-x", "c++", "-std=c++17", "-ferror-limit=0", "-w"]
     unit = clang.Index.create().parse(str(path), args=options)
@@ -97,7 +97,7 @@ def read(
 
 
 def _declared(cursor: Any, which: str) -> Iterable[Any]:
-    """Declarations of a source, also within namespaces."""
+    """Yields the declarations of this kind in a source, also those in namespaces."""
     for child in cursor.get_children():
         kind = child.kind.name
         if kind in {"LINKAGE_SPEC", "NAMESPACE", "UNEXPOSED_DECL"}:
@@ -116,7 +116,7 @@ class _Reader(Expressions):
         self._counters: dict[int, Counter] = {}
         self._regions: dict[int, list[Insertion]] = {}
         self._together: dict[int, list[Insertion]] = {}
-        """Of expressions that read several streams."""
+        """Insertions for expressions that read several streams, by place."""
         self._pragmas: list[tuple[int, str]] = []
 
     def all(self, unit: Any, top: Any, in_opencl: bool) -> Read:
@@ -130,7 +130,7 @@ class _Reader(Expressions):
         self._counters[0] = Counter(0, begin, block.extent.start.offset + 1, end)
         work: Literal["none", "sequential", "pipelined"] = "none"
         if in_opencl:
-            before = self._source.text.rfind(b"}", 0, begin)  # of another function
+            before = self._source.text.rfind(b"}", 0, begin)  # end of the previous function
             said = [text for _, text in self._source.pragmas_in(max(before, 0), end)]
             work = "pipelined" if opencl_c.WORK_ITEMS in said else "sequential"
         self._storage |= splits.split(self._functions, self._storage, self._sizes)
@@ -146,13 +146,13 @@ class _Reader(Expressions):
     def _body_of(function: Any) -> Any:
         return next(c for c in function.get_children() if c.kind.name == "COMPOUND_STMT")
 
-    # Functions and what they declare
+    # Functions and their declarations
 
     def _function(self, cursor: Any, *, is_top: bool = False) -> str:
         name = cursor.get_usr() or cursor.spelling
         if name in self._functions:
             return str(name)
-        self._functions[name] = Function(cursor.spelling, 0, (), ())  # it may call itself
+        self._functions[name] = Function(cursor.spelling, 0, (), ())  # so that it may call itself
         arguments = [c for c in cursor.get_children() if c.kind.name == "PARM_DECL"]
         block = self._body_of(cursor)
         known = self._constants
@@ -164,7 +164,7 @@ class _Reader(Expressions):
                 self._sizes[self._name(argument)] = sizes
         begin, end = block.extent.start.offset, block.extent.end.offset
         outer, self._pragmas = self._pragmas, self._source.pragmas_in(begin, end)
-        # Names of constants, which pragmas may have, are known when the body has been read.
+        # The body is read first, because pragmas may name constants of the body.
         body = self._statements(block.get_children())
         pragmas = tuple(self._pragma(text) for _, text in self._pragmas)
         self._pragmas = outer
@@ -196,7 +196,7 @@ class _Reader(Expressions):
             if kind in {"CASE_STMT", "SWITCH_STMT"}:
                 children = children[1:]
             inside = self._statements(children)
-            # What leaves a ``switch`` leaves no loop.
+            # A ``break`` leaves the ``switch``, but no loop.
             return [s for s in inside if kind != "SWITCH_STMT" or not isinstance(s, Leave)]
         if kind == "IF_STMT":
             return self._choice(cursor)
@@ -240,7 +240,7 @@ class _Reader(Expressions):
         return [Assign(Variable(name), value, declares=True)]
 
     def _note_reads(self, expression: Any) -> None:
-        """Lets an expression wait for the words of all streams that it reads."""
+        """Makes an expression wait until all streams that it reads have a word."""
         found = together.insertions(self._source, expression)
         if found:
             self._together[expression.extent.start.offset] = found
@@ -280,7 +280,7 @@ class _Reader(Expressions):
         return found if isinstance(found, Variable | Element) else None
 
     def _call_statement(self, cursor: Any, parts: list[Any]) -> list[Statement]:
-        """Writes to streams, and assignments of classes."""
+        """Reads a call as statements: a write to a stream, or an assignment of a class."""
         name = cursor.spelling
         if name in {"write", "write_nb"} and parts:
             stream = self._base(parts[0])
@@ -324,7 +324,8 @@ class _Reader(Expressions):
         is_block = block.kind.name == "COMPOUND_STMT"
         self._counters.setdefault(number, Counter(number, begin, inside, closed, is_block))
         outer = self._pragmas
-        mine = [(at, t) for at, t in outer if begin <= at < end]  # also before a body without {}
+        # pragmas may stand before a body without {}
+        mine = [(at, t) for at, t in outer if begin <= at < end]
         self._pragmas = mine
         body = self._statements([block])
         own = tuple(self._pragma(text) for _, text in self._pragmas)
@@ -341,7 +342,7 @@ class _Reader(Expressions):
         return Loop(number, line, body, variable, trips, test_value, own, by or 0, first)
 
     def _stands_before(self, at: int, text: str, begin: int) -> bool:
-        """Whether an attribute of OpenCL C, as a pragma, stands before the loop."""
+        """Whether a pragma that stands for an attribute of OpenCL C belongs to the loop."""
         if not text.startswith(opencl_c.BEFORE_LOOP) or at >= begin:
             return False
         between = self._source.text[at:begin].split(b"\n")
@@ -349,7 +350,7 @@ class _Reader(Expressions):
         return re.fullmatch(rb"\s*(?:\w+\s*:)?\s*", left) is not None
 
     def _parts(self, kind: str, cursor: Any, parts: list[Any]) -> tuple[Any, Any, Any, Any]:
-        """Beginning, test, step and body of a loop; None for those that it has not."""
+        """First value, test, step and body of a loop; None for each part that is missing."""
         if kind == "DO_STMT":
             return None, parts[-1], None, parts[0]
         if kind != "FOR_STMT":
@@ -375,9 +376,9 @@ class _Reader(Expressions):
     def _counting(
         self, start: Any, test: Any, step: Any
     ) -> tuple[str | None, int | None, int | None, int | None]:
-        """The variable that counts a loop's iterations, its first value, their number, its step.
+        """Variable that counts a loop's iterations, its first value, their number, and its step.
 
-        Each of the numbers is None where it is no constant.
+        The variable is None if no variable counts; a number is None if it is no constant.
         """
         if test is None or step is None:
             return None, None, None, None
@@ -424,7 +425,7 @@ class _Reader(Expressions):
         return None
 
     def _processes(self, block: Any) -> tuple[Statement, ...]:
-        """Loops and calls of a DATAFLOW region as its processes."""
+        """Reads loops and calls of a DATAFLOW region as processes of the region."""
         region = self._number("region", block.extent.start.offset)
         found: list[Statement] = []
         parts: list[Part] = []

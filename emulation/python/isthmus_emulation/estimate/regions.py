@@ -1,4 +1,4 @@
-"""Makes processes of the statements of a DATAFLOW region, which then run beside each other."""
+"""Makes processes, which run beside each other, of the statements of a DATAFLOW region."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from isthmus_emulation.estimate.preprocessed import Preprocessed
 from isthmus_emulation.estimate.structure import Pragma
 
 UNLIMITED: Final = 2**32 - 1
-"""Depth of a stream whose pragma has an expression that only the compiler can compute."""
+"""Depth of a stream for which only the compiler can compute the pragma's expression."""
 _LEAVES: Final = {"RETURN_STMT", "GOTO_STMT"}
 
 
 class Insertion(NamedTuple):
-    """Text to insert into a source; ``order`` sorts texts at the same place."""
+    """Text that is inserted into a source; ``order`` sorts texts at one place."""
 
     at: int
     order: int
@@ -23,7 +23,7 @@ class Insertion(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A statement of a region; ``number`` is its process's counter; None: no process."""
+    """A statement of a region; ``number``: its process' counter, None: it is no process."""
 
     cursor: Any
     begin: int
@@ -72,9 +72,9 @@ def insertions(
 def _limits(
     source: Preprocessed, statement: Any, depths: Sequence[tuple[int, Pragma]]
 ) -> Iterable[str]:
-    """Yields calls that limit the streams that a statement declares.
+    """Yields calls that limit the depth of the streams that a statement declares.
 
-    ``depths`` are pragmas with their lines.
+    ``depths``: pragmas with the numbers of their lines.
     """
     for declared in statement.get_children():
         name = declared.spelling
@@ -93,7 +93,7 @@ def _limit(stream: str, depth: int, line: int) -> str:
 
 
 def _depth(depths: Iterable[tuple[int, Pragma]], name: str, line: int) -> tuple[int, int]:
-    """Returns depth and line of a stream's pragma; 0 and the declaration's line without one."""
+    """Returns depth and line of a stream's pragma; without one, 0 and the declaration's line."""
     for place, one in depths:
         if one.options.get("variable") == name:
             number = one.number("depth")
@@ -109,18 +109,18 @@ def _is_stream(of: Any) -> bool:
 
 
 class Initial(NamedTuple):
-    """The first value of a variable that a region declares."""
+    """The initial value of a variable that a region declares."""
 
     variable: str
     at: int
-    """Of the ``=``."""
+    """Offset of the ``=`` in the source."""
     value: Any
 
 
 def initial_of(source: Preprocessed, statement: Any) -> Initial | None:
-    """Returns the first value of a number, ``T x = f(...)``, that a process may assign.
+    """Returns the initial value of a number that a process may assign: ``T x = f(...)``.
 
-    None for statements that declare something else.
+    Returns None for statements that declare anything else.
     """
     declared = list(statement.get_children()) if statement.kind.name == "DECL_STMT" else []
     if len(declared) != 1 or declared[0].kind.name != "VAR_DECL":
@@ -137,7 +137,7 @@ def initial_of(source: Preprocessed, statement: Any) -> Initial | None:
 
 
 def _called(cursor: Any) -> str:
-    """Returns the name of the function that a process calls; for a loop the word ``loop``."""
+    """Returns the name of the function that a process calls, or ``loop`` for a loop."""
     if cursor.kind.name == "DECL_STMT":
         cursor = list(next(iter(cursor.get_children())).get_children())[-1]
     cursor = inner(cursor)
@@ -171,7 +171,7 @@ def uses_of(cursor: Any) -> tuple[set[str], set[str]]:
 
 
 def _changes(parent: Any, cursor: Any) -> bool:
-    """Whether an expression may change a variable that it names without a conversion."""
+    """Whether an expression may change a variable that it names directly, without a conversion."""
     kind = parent.kind.name
     if kind == "UNARY_OPERATOR":
         return True

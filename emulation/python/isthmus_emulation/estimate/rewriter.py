@@ -1,4 +1,4 @@
-"""Inserts counters into a preprocessed source, on the lines that are there."""
+"""Inserts counters of loops into a preprocessed source without adding lines."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from isthmus_emulation.estimate.reader import Counter
 from isthmus_emulation.estimate.regions import Insertion
 
 KERNEL = 0
-"""The counter of the kernel's function."""
+"""Number of the counter of the kernel's function."""
 
 
 def counted(text: bytes, counters: Iterable[Counter], regions: Iterable[Insertion]) -> bytes:
-    """The source, in which each loop of these counts, and regions have processes.
+    """Returns the source with these counters in its loops, and with processes in its regions.
 
-    ``isthmus/card/loop_counts.hpp`` has the classes of the counters.
+    ``isthmus/card/loop_counts.hpp`` defines the classes of the counters.
     """
     inserted = [(one.at, one.order, one.words.encode()) for one in regions]
 

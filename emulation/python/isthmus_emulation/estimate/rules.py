@@ -1,8 +1,8 @@
-"""Cycles of a kernel's loops, by the rules that the vendor's HLS documents (UG1399).
+"""Computes the cycles of a kernel's loops by the rules that the vendor's HLS documents (UG1399).
 
-An innermost loop is pipelined unless a pragma says otherwise. It begins an iteration each II
-cycles: II is the longest of the pragma's, of chains of operators from an iteration to the next,
-and of what the ports of memories allow. What these rules cannot decide makes a range.
+An innermost loop is pipelined unless a pragma forbids it. It begins an iteration every II cycles.
+II is the largest of three: the pragma's, that of chains of operators from an iteration to the next,
+and that of the ports of memories. Where the rules do not decide, the result is a range.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ from isthmus_emulation.estimate.structure import (
 )
 
 ENTRY_CYCLES: Final = 2
-"""States before and behind a loop: reports of Vitis HLS have II x (trips - 1) + depth + 1 or 2."""
+"""States before and after a loop: reports of Vitis HLS have II x (trips - 1) + depth + 1 or 2."""
 CALL_CYCLES: Final = 1
-"""The state in which a function that is not inlined starts."""
+"""Cycles of the state in which a function starts that is not inlined."""
 AUTO_PIPELINE_TRIPS: Final = 64
 """Loops of fewer iterations are unrolled into the loop around them, which is pipelined (UG1399
-2020.2, config_compile -pipeline_loops). A published rate of loops of 64 shows that they are not:
+2020.2, config_compile -pipeline_loops). Loops of exactly 64 are not unrolled, by a published rate:
 blocks of 4 KiB follow each other (Xilinx/Vitis_Accel_Examples, host_memory_bandwidth)."""
 REQUEST_CYCLES: Final = 10
-"""From a loop's beginning to the first word of a burst, without the memory's own latency, which
-the card's model adds; reports of HLS with latency=0 have 9 to 12."""
+"""Most cycles from a loop's begin to a burst's first word, without the memory's latency, which the
+card's model adds. Reports of HLS with latency=0 have 9 to 12."""
 DEPTH_SHARE: Final = 0.3
-"""Share by which the depth that HLS gives a chain of operators differs from ours. Of the loops in
-the reports of Marui-9/swiglu and ishanurg's FFT most are within it."""
+"""Relative difference of the depth that HLS gives a chain of operators from ours. Most loops in
+the reports of Marui-9/swiglu and ishanurg's FFT lie within it."""
 
 _NONE: Final = Span(0, 0)
 
@@ -72,24 +72,24 @@ _NONE: Final = Span(0, 0)
 def estimate(
     code: Code, clock_mhz: float, *, has_card: bool = True, part: str = ""
 ) -> Estimate:  # fmt: skip
-    """The costs of all loops of a kernel; number 0 is the kernel's function, once for each call.
+    """Computes costs of all loops of a kernel; loop 0 is the kernel's function, once for each call.
 
-    Without a card, which adds the time of bursts, they have the latency that HLS assumes.
+    ``has_card``: whether a card adds the time of bursts; else bursts have the latency of HLS.
     """
     return _Rules(code, clock_mhz, has_card, part).all()
 
 
 class _Pipeline(NamedTuple):
-    """A pipelined body."""
+    """Interval, depth and limits of a pipelined loop body."""
 
     interval: Span
     depth: Span
     why: str
     ahead: int
-    """Words that the pipeline holds at most."""
+    """Most words that the pipeline holds on the way to a stream."""
     partial_sums: int = 0
     spared: float = 0.0
-    """As a ``Cost`` has them."""
+    """Share of an iteration's cycles that partial sums spare, as in ``Cost``."""
 
 
 class _Rules:
@@ -103,11 +103,11 @@ class _Rules:
         self._processes: dict[int, Process] = {}
         self._called: list[str] = []
         self._is_automatic = True
-        """Whether loops without a pragma are pipelined in the function that is read."""
+        """Whether loops without a pragma are pipelined in the function that is being read."""
         self._intervals = Intervals(code, self._scheduler)
         self._beside = Beside(code, self._scheduler)
         self._share = 1.0
-        """Least share of their cycles that loops beside each other take."""
+        """Least share of the loops' cycles that remains if loops run beside each other."""
 
     def all(self) -> Estimate:
         top = self._code.functions[self._code.top]
@@ -128,7 +128,7 @@ class _Rules:
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
         found: _Pipeline | None = None, is_pipelined: bool = False, ahead: float = 0,
     ) -> None:  # fmt: skip
-        """Keeps a loop's cost; a loop reached in several ways keeps the range of all its costs."""
+        """Keeps a loop's cost; a loop that is reached in several ways has a range of costs."""
         before = self._costs.get(number)
         iteration = Span(iteration.least * self._share, iteration.most)
         entry = Span(entry.least * self._share, entry.most)
@@ -143,10 +143,10 @@ class _Rules:
             number, line, iteration, entry, why, is_pipelined, *sums, ahead=words
         )
 
-    # Code that is not pipelined
+    # Functions for code that is not pipelined
 
     def _sequence(self, body: tuple[Statement, ...], names: Mapping[str, str]) -> Span:
-        """Cycles of a body without those of its loops, which are noted."""
+        """Cycles of a body without its loops, whose costs are noted separately."""
         whole = _NONE
         simple: list[Statement] = []
         outer = self._share
@@ -165,7 +165,7 @@ class _Rules:
                 continue
             finish()
             cycles = self._with_loops(statement, names)
-            if isinstance(statement, Clear):  # those beside each other work at once
+            if isinstance(statement, Clear):  # arrays that lie side by side are cleared together
                 clears = clears.both(cycles)
                 continue
             whole += clears + cycles
@@ -182,7 +182,7 @@ class _Rules:
         return cycles.both(Span(ports.least - 1, ports.most - 1)) + self._requests(result)
 
     def _requests(self, result: Result) -> Span:
-        """Cycles of requests of bursts; on a card without the memory's own latency."""
+        """Cycles of the requests of bursts; with a card, without the memory's latency."""
         read, written, late = 0, 0, 0
         for one in result.accesses:
             storage = self._scheduler.storage(one.array)
@@ -190,7 +190,7 @@ class _Rules:
                 latency = 0 if self._has_card else storage.latency
                 if one.writes:
                     written = max(written, WRITE_CYCLES + latency)
-                    late = max(late, latency)  # since 2023 a response has the latency too
+                    late = max(late, latency)  # HLS before 2023 leaves out a response's latency
                 else:
                     read = max(read, READ_CYCLES + latency)
         if self._has_card:
@@ -247,12 +247,12 @@ class _Rules:
         inlined = function.pragma("inline")
         return cycles if inlined and "off" not in inlined.options else cycles + Span(0, CALL_CYCLES)
 
-    # Loops
+    # Functions for loops
 
     def _loop(self, loop: Loop, names: Mapping[str, str]) -> None:
         """Notes the costs of a loop, and of the loops within it."""
         if _is_unrolled(loop) and any(not _is_unrolled(one) for one in self._loops(loop.body)):
-            # Copies of the loops within it, one after the other; nothing counts iterations.
+            # Copies run the inner loops one after the other; no counter has their iterations.
             iteration = self._sequence(loop.body, names)
             self._note(loop.number, loop.line, Span(0, iteration.most), _NONE, "")
             return
@@ -274,7 +274,7 @@ class _Rules:
                 return
         iteration = self._sequence(loop.body, names)
         if len(loop.body) == 1 and isinstance(loop.body[0], Loop) and loop.body[0].trips:
-            # A perfect nest, if not down to the pipelined loop: HLS makes one loop of both.
+            # A perfect nest of two loops that are not pipelined: HLS makes one loop of both.
             self._note(loop.number, loop.line, Span(0, 1), Span(0, ENTRY_CYCLES), "")
             return
         factor = _factor(loop)
@@ -294,7 +294,7 @@ class _Rules:
         return not self._is_perfect(loop) and all(map(self._is_short, inner))
 
     def _counted(self, loop: Loop) -> list[Loop]:
-        """The loops within a loop that no pragma unrolls."""
+        """The loops within a loop that have no pragma to unroll them."""
         return [one for one in self._loops(loop.body) if not _is_unrolled(one)]
 
     def _is_short(self, loop: Loop) -> bool:
@@ -316,7 +316,7 @@ class _Rules:
             loop = inner[0]
 
     def _is_perfect(self, loop: Loop) -> bool:
-        """Whether a loop does nothing but run another loop and compute its indices."""
+        """Whether a loop's body has only an inner loop, and code that computes indices."""
         inner = [one for one in loop.body if self._holds_loops(one)]
         if len(inner) != 1 or not isinstance(inner[0], Loop):
             return False
@@ -336,9 +336,9 @@ class _Rules:
         )
 
     def _nest(self, loop: Loop) -> tuple[Loop, ...] | None:
-        """Loops from this one to a pipelined one, each with nothing but the next that takes time.
+        """Loops from this one to a pipelined loop, each of which only runs the next; None: no nest.
 
-        What stands beside the next loop HLS moves into it, where it is simple.
+        HLS moves simple code beside the next loop into that loop.
         """
         nest = [loop]
         while not self._is_pipelined(nest[-1]):
@@ -351,17 +351,18 @@ class _Rules:
         return tuple(nest)
 
     def _conflict(self, beside: Result, inner: Loop, names: Mapping[str, str]) -> bool:
-        """Whether code beside a loop and the loop reach the same array, and write to it.
+        """Whether a loop and code beside it use the same array, and one of them writes it.
 
         HLS does not move such code into the loop: ``c[i][j] = 0`` before a loop that adds to
         ``c[i][j]`` leaves the nest imperfect (UG1399). Reports of larm60/ECE8893 and
-        ndstung/Design-Synthesize-and-Test-Array-Multiplier show it; where the arrays differ, nests
+        ndstung/Design-Synthesize-and-Test-Array-Multiplier show this. With different arrays, nests
         of WYI1223/ECE8893MyLab are one loop.
         """
         if not beside.accesses:
             return False
         if any(self._scheduler.storage(one.array).kind == "stream" for one in beside.accesses):
-            return True  # blockmatmul of andy39866821/AAHLS-LabB-Matrix-Multiplication, 2021.2
+            # as in blockmatmul of andy39866821/AAHLS-LabB-Matrix-Multiplication, 2021.2
+            return True
         variables = (inner.variable,) if inner.variable else ()
         inside = self._scheduler.run(inner.body, variables, names).accesses
         return any(
@@ -373,10 +374,10 @@ class _Rules:
     def _flattened(
         self, nest: tuple[Loop, ...], names: Mapping[str, str], moved: Result
     ) -> None:  # fmt: skip
-        """Loops as one. HLS moves simple code beside the inner loop into it: ``moved``.
+        """Notes a nest as one loop. HLS moves simple code, ``moved``, into the inner loop.
 
-        That it does so is not certain where the code reaches memory or takes more cycles than a
-        read of RAM, or the inner loop's length varies.
+        The result is a range if HLS may not do so: if the code accesses memory, if it takes more
+        cycles than a RAM read, or if the inner loop's length varies.
         """
         inner = nest[-1]
         simple = moved.end <= RAM_CYCLES + 1 and all(
@@ -403,7 +404,7 @@ class _Rules:
                 self._note(loop.number, loop.line, iteration, _NONE, "")
 
     def _pipelined(self, loop: Loop, nest: tuple[Loop, ...], names: Mapping[str, str]) -> _Pipeline:
-        """Notes a pipelined loop; ``nest`` are the loops that become one with it."""
+        """Notes a pipelined loop; ``nest`` are the loops that HLS merges with it."""
         variables = [one.variable for one in nest if one.variable]
         factor = _factor(loop)
         body = loop.body
@@ -417,7 +418,7 @@ class _Rules:
         found = self._pipeline(
             (test, *body), tuple(variables), names, _wanted(loop.pragma("pipeline"))
         )
-        behind = _NONE  # HLS runs a branch that leaves the loop behind the pipeline
+        behind = _NONE  # HLS runs a branch that leaves the loop after the pipeline
         for branch in left:
             behind += Span(0, self._sequence(branch, names).most)
         rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
@@ -464,7 +465,7 @@ class _Rules:
         depth = max(1, whole(result.end))
         requests = self._requests(result)
         behind = REQUEST_CYCLES + KERNEL_FLOW_LATENCY if requests.most else 0
-        for loop in result.unknown:  # HLS cannot unroll these, and then pipelines them instead
+        for loop in result.unknown:  # HLS cannot unroll these, and may pipeline them
             self._loop(loop, names)
             cost = self._costs[loop.number]
             self._costs[loop.number] = msgspec.structs.replace(
@@ -477,7 +478,7 @@ class _Rules:
         return _Pipeline(interval, deep, text, ahead, sums, 1 - rest / most.most)
 
     def _turns(self, result: Result) -> list[tuple[int, str]]:
-        """Cycles in which the instances that ALLOCATION allows serve all their uses, and why."""
+        """Cycles in which ALLOCATION's instances serve all uses, and the pragma as the reason."""
         of = self._code.functions[self._called[-1] if self._called else self._code.top]
         found = []
         for pragma in _pragmas(of.body, of.pragmas):
@@ -487,10 +488,10 @@ class _Rules:
                 found.append((-(-uses // limit), f"ALLOCATION of {name}"))
         return found
 
-    # What the code holds
+    # Functions that look for loops and calls
 
     def _holds_loops(self, statement: Statement) -> bool:
-        """Whether a statement, or a function that it calls, has a loop."""
+        """Whether a statement has a loop, or calls a function that has one."""
         if isinstance(statement, Loop | Clear | Process):
             return True
         if isinstance(statement, Choice):
@@ -507,7 +508,7 @@ class _Rules:
         return holds
 
     def _loops(self, body: tuple[Statement, ...]) -> list[Loop]:
-        """Loops of a body, not those within them, with those of functions that it calls."""
+        """Outermost loops of a body, and those of the functions that the body calls."""
         found: list[Loop] = []
         for statement in body:
             if isinstance(statement, Loop):
@@ -530,7 +531,7 @@ class _Rules:
 def _without_leaving(
     body: tuple[Statement, ...], left: list[tuple[Statement, ...]]
 ) -> tuple[Statement, ...]:  # fmt: skip
-    """A loop's body without the branches that end it, which go to ``left``."""
+    """Returns a loop's body without branches that end the loop, which it appends to ``left``."""
     found: list[Statement] = []
     for statement in body:
         if not isinstance(statement, Choice):
@@ -548,7 +549,7 @@ def _without_leaving(
 
 
 def _spread(found: _Pipeline) -> Span:
-    """Cycles of a loop's beginning and end, beside an interval for each iteration."""
+    """Cycles of a pipelined loop beyond one interval for each iteration: its begin and end."""
     return Span(
         max(0, found.depth.least - found.interval.most) + 1,
         max(0, found.depth.most - found.interval.least) + ENTRY_CYCLES,
@@ -556,7 +557,7 @@ def _spread(found: _Pipeline) -> Span:
 
 
 def _scheduled(cycles: float, waits: int = 0) -> Span:
-    """The depth of a chain of operators whose accesses wait for ports, some of them at most."""
+    """Depth of a chain of operators, as a range; ``waits``: most cycles of waiting for ports."""
     most = whole(cycles) + waits
     return Span(math.floor(cycles * (1 - DEPTH_SHARE)), math.ceil(most * (1 + DEPTH_SHARE)))
 
@@ -594,5 +595,5 @@ def _pragmas(body: tuple[Statement, ...], own: tuple[Pragma, ...]) -> list[Pragm
 
 
 def _calls(statement: Statement) -> list[Call]:
-    """Calls within a statement's expressions."""
+    """Calls in the expressions of a statement."""
     return [one for one in expressions_in(statement) if isinstance(one, Call)]

@@ -1,4 +1,4 @@
-"""Schedules a block: the cycles in which its values are ready, with operators chained as by HLS."""
+"""Schedules a block: computes in which cycle each value is ready, if operators chain as in HLS."""
 
 from __future__ import annotations
 
@@ -33,86 +33,85 @@ from isthmus_emulation.estimate.structure import (
 )
 
 RAM_CYCLES = 1
-"""From a block RAM's address to its word, and for a write (UG1399, BIND_STORAGE: latency)."""
+"""Cycles from a block RAM's address to its word, or of a write (UG1399, BIND_STORAGE: latency)."""
 READ_CYCLES = 9
-"""Of a word of memory that is no part of a burst, without the latency that HLS assumes: 8 states of
-the request and 1 of the word (schedules of WYI1223/ECE8893MyLab, 2025.1; Vivado HLS has 7 + 1)."""
+"""Cycles of a memory read outside of bursts, without the latency that HLS assumes: 8 states of the
+request and 1 of the word (schedules of WYI1223/ECE8893MyLab, 2025.1; Vivado HLS has 7 + 1)."""
 WRITE_CYCLES = 7
-"""The same of a write: 1 state of the request, 1 of the word and 5 of the response."""
+"""Cycles of a write outside of bursts: 1 state of the request, 1 of the word, 5 of the response."""
 RAM_NS = 1.23
-"""From a block RAM's clock to its word: ``load`` in the schedule reports of Marui-9/swiglu
-(``*.verbose.sched.rpt``, K26); 1.35 on the slower xczu3eg of WYI1223/ECE8893MyLab."""
+"""Nanoseconds from a block RAM's clock to its word: ``load`` in Marui-9/swiglu's schedule reports
+(``*.verbose.sched.rpt``, K26). The slower xczu3eg of WYI1223/ECE8893MyLab has 1.35."""
 REGISTERS_NS = 0.52
-"""Selects one of a few registers: ``sparsemux`` in the reports of Marui-9/swiglu (0.72 of many)."""
+"""Nanoseconds to select a register: ``sparsemux`` in Marui-9/swiglu's reports (of many: 0.72)."""
 _ROUNDING = 1e-9
-"""Cycles by which sums of delays within a cycle may be off (shares are multiples of 1e-3)."""
+"""Cycles by which sums of delays within a cycle may be wrong (shares are multiples of 1e-3)."""
 _BALANCED = ({"add"}, {"subtract"}, {"add", "subtract"}, {"logic"})
-"""Kinds of integer operators that HLS may reorder."""
+"""Kinds of integer operators that HLS may reorder in one chain."""
 _WIRED = {"multiply", "divide", "remainder"}
 _LONGEST_UNROLLED = 4096
-"""Most copies of a loop's body that are scheduled; HLS warns beyond it."""
+"""Most copies of a loop's body that are scheduled; HLS warns of more copies."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """A chain of operators from a variable's old value."""
+    """A chain of operators from a variable's old value to a result."""
 
     cycles: float
     slowest: str = ""
-    """The slowest operator, in words."""
+    """Name of the slowest operator in the chain."""
     stages: float = 0.0
     decides: bool = False
     """Whether a branch depends on the old value."""
     kinds: frozenset[str] = frozenset()
-    """Kinds of its operators."""
+    """Kinds of the chain's operators."""
 
     @property
     def is_tree(self) -> bool:
-        """Whether HLS may make a tree of many such chains (UG1399, EXPRESSION_BALANCE)."""
+        """Whether HLS may turn copies of the chain into a tree (UG1399, EXPRESSION_BALANCE)."""
         return self.stages < 1 and self.kinds - {"select"} in _BALANCED
 
     @property
     def adds_up(self) -> bool:
         """Whether the chain is one floating-point sum or product: partial sums shorten it.
 
-        A choice of the old or the new value, as ``if (x > 0) sum += x`` has it, takes less than a
-        cycle.
+        A choice between the old and the new value takes less than a cycle: ``if (x > 0) sum += x``.
         """
         alone = not self.decides and whole(self.cycles) <= self.stages + 1
         return alone and self.slowest in operators.REDUCTIONS
 
 
 class Modulo(NamedTuple):
-    """A remainder by a constant."""
+    """The remainder of a linear value by a constant."""
 
     linear: Mapping[str, int]
-    """What is divided, as ``Value.linear``."""
+    """Coefficients of the divided value, as in ``Value.linear``."""
     by: int
 
 
 @dataclass(frozen=True)
 class Value:
-    """A result."""
+    """When a value is ready, and what it depends on."""
 
     ready: float = 0.0
-    """Cycles since the iteration began."""
+    """Cycles from the iteration's begin until the value is ready."""
     paths: Mapping[str, Path] = field(default_factory=dict)
-    """Chains by the variables whose old values the result needs."""
+    """Chains of operators, by the variable whose old value begins the chain."""
     of: frozenset[str] = frozenset()
-    """Variables of loops that it depends on."""
+    """Variables of loops that the value depends on."""
     linear: Mapping[str, int] | None = None
     """Coefficients of variables, with the constant under an empty name; None: not linear."""
     is_data: bool = False
-    """Whether it was read from memory: as an index it is unknown."""
+    """Whether the value was read from memory, so that it is unknown as an index."""
     modulo: Modulo | None = None
-    """What it is as a remainder; None: no remainder by a constant."""
+    """The value as a remainder; None if it is no remainder by a constant."""
     is_product: bool = False
-    """Whether it is a product that a DSP block may add to in the same operation."""
+    """Whether the value is a product, to which the same DSP block may add in one operation."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """A read or write of an array."""
+    """A read or write of an array's element, in one or several copies."""
 
     array: str
     writes: bool
@@ -120,34 +119,34 @@ class Access:
     value: Value
     copies: int = 1
     limits: tuple[tuple[str, int], ...] = ()
-    """Copies of the loops of these variables that do it at most."""
+    """Pairs: variable of an unrolled loop, and most copies of the loop that make the access."""
     is_single: bool = False
-    """Whether a word of memory is no part of a burst, and waits for a request of its own."""
+    """Whether the access is to a word of memory outside of bursts, with its own request."""
 
 
 @dataclass
 class Result:
-    """Cycles and accesses of a block."""
+    """Cycles and accesses of a scheduled block."""
 
     end: float = 0.0
     accesses: list[Access] = field(default_factory=list)
     carried: dict[str, Path] = field(default_factory=dict)
-    """Chains of operators, by variables that need their old value."""
+    """Chains of operators, by the variable whose old value they need."""
     unknown: list[Loop] = field(default_factory=list)
-    """Inner loops whose number of iterations is no constant."""
+    """Inner loops whose number of iterations is not constant."""
     leaves: float = 0.0
-    """Cycle in which the iteration knows whether another one follows."""
+    """Cycle in which an iteration knows whether another iteration follows."""
     uses: Counter[str] = field(default_factory=Counter)
-    """How often an operator, by HLS's name (``fmul``), or a function of the source is used."""
+    """Number of uses of each operator, by HLS's name (``fmul``), and of each function."""
 
 
 def whole(cycles: float) -> int:
-    """Whole cycles that hold these."""
+    """Rounds cycles up, but ignores errors of rounding."""
     return math.ceil(cycles - _ROUNDING)
 
 
 class Scheduler:
-    """Schedules blocks of a kernel at a clock."""
+    """Schedules blocks of a kernel at one clock."""
 
     def __init__(self, code: Code, clock_mhz: float, part: str = "") -> None:
         self._code = code
@@ -163,9 +162,9 @@ class Scheduler:
         """Schedules one iteration of a body.
 
         Args:
-            body: What an iteration does.
+            body: Statements of an iteration.
             loops: Variables that count iterations.
-            names: What parameters of the function stand for.
+            names: Arrays and variables that parameters of the function stand for.
             has_rams: Whether arrays lie in a RAM. In a pipelined function HLS unrolls all loops
                 (UG1399, PIPELINE), so that indices are constants and arrays are variables.
 
@@ -181,7 +180,7 @@ class Scheduler:
         return result
 
     def storage(self, array: str) -> Storage:
-        """Returns the place of the array."""
+        """Returns where and how an array is stored."""
         return self._code.storage.get(array, Storage("registers"))
 
     def function(self, name: str) -> Function | None:
@@ -217,11 +216,11 @@ class Scheduler:
         return begin if self._is_variable(array) else math.floor(begin) + RAM_CYCLES
 
     def is_ram(self, array: str) -> bool:
-        """Whether an array has ports, for which accesses wait."""
+        """Whether an array has ports for which its accesses wait."""
         return self.storage(array).kind == "ram" and not self._is_variable(array)
 
     def _is_variable(self, array: str) -> bool:
-        """Whether an array is registers; RAM of an argument lies outside the kernel."""
+        """Whether an array is made of registers; RAM of an argument lies outside the kernel."""
         storage = self.storage(array)
         is_free = storage.kind == "ram" and not storage.port and not self._has_rams
         return storage.kind == "registers" or is_free
@@ -233,24 +232,24 @@ class _Scope:
         self.names = names
         self.loops = set(loops)
         self._running = set(loops[-1:])
-        """Variables that bursts follow: of the innermost loop, and of unrolled loops."""
+        """Variables by which a burst may continue: of the innermost and of unrolled loops."""
         self._conditions: list[Value] = []
-        """Of the branches that the code is within."""
+        """Conditions of the branches around the code that is being read."""
         self.values: dict[str, Value] = {}
         self.declared: set[str] = set()
-        """Variables that begin in each iteration anew."""
+        """Variables that are new in each iteration."""
         self.result = Result()
         self._calls: list[str] = []
         self._counts: list[tuple[str, range]] = []
-        """Variables of the unrolled loops around the code, with their values."""
+        """Variables of the unrolled loops around the code, each with its values."""
         self._copies = 1
-        """Of the code that is read: of loops that are unrolled."""
+        """Number of copies of the code that is being read, from unrolled loops around it."""
         self._stores: dict[str, list[Access]] = {}
 
-    # Statements
+    # Functions for statements
 
     def block(self, body: tuple[Statement, ...]) -> Value:
-        """Returns the value that the block returns."""
+        """Schedules a block, and returns the value of its ``return``."""
         returned = Value()
         for statement in body:
             if isinstance(statement, Return):
@@ -331,7 +330,7 @@ class _Scope:
     def _limited(
         self, choice: Choice, branch: tuple[Statement, ...], accesses: list[Access]
     ) -> list[Access]:
-        """Accesses of a branch, with the copies of the innermost unrolled loop that take it."""
+        """Limits accesses of a branch to the copies of the unrolled loop that take the branch."""
         if not self._counts:
             return accesses
         variable, values = self._counts[-1]
@@ -345,7 +344,7 @@ class _Scope:
         return [replace(one, limits=(*one.limits, (variable, copies))) for one in accesses]
 
     def _unrolled(self, loop: Loop) -> None:
-        """All copies of a loop's body at once; chains of values go through all."""
+        """Schedules all copies of a loop's body at once; chains of values go through all copies."""
         trips = min(loop.trips or 1, _LONGEST_UNROLLED)
         if loop.trips is None:
             self.result.unknown.append(loop)
@@ -382,7 +381,7 @@ class _Scope:
         ]
 
     def _chained(self, access: Access, variable: str | None, trips: int) -> Access:
-        """A write to the element that the copy before has written, as ``sum[0] += ...`` has it."""
+        """Chains writes of all copies to one element, as in ``sum[0] += ...``."""
         if not access.writes or any(index.is_data for index in access.indices):
             return access
         if any(variable in index.of or index.linear is None for index in access.indices):
@@ -400,7 +399,7 @@ class _Scope:
         copies = access.copies * (min(trips, limit) if differs else 1)
         return replace(access, copies=copies)
 
-    # Expressions
+    # Functions for expressions
 
     def _name(self, name: str) -> str:
         return self.names.get(name, name)
@@ -413,7 +412,7 @@ class _Scope:
         return Value(paths={name: Path(0.0)}, of=of, linear=linear)
 
     def value(self, expression: Expression) -> Value:
-        """Returns the time at which an expression's value is ready."""
+        """Schedules an expression, and returns its value."""
         if isinstance(expression, Constant):
             known = expression.value
             return Value(linear=None if known is None else {"": known})
@@ -428,7 +427,7 @@ class _Scope:
         return Value()
 
     def _variable(self, name: str) -> Value:
-        """A variable's value; of a member that of the structure, where that was assigned whole."""
+        """A variable's value; a member has that of its structure, if that was assigned whole."""
         whole = name
         while whole not in self.values and "." in whole:
             whole = whole.rpartition(".")[0]
@@ -451,9 +450,9 @@ class _Scope:
         return value
 
     def _is_single(self, array: str, indices: tuple[Value, ...]) -> bool:
-        """Whether HLS reads or writes a word of memory alone, not as a part of a burst.
+        """Whether HLS accesses a word of memory with a request of its own, outside of bursts.
 
-        Bursts need consecutive words, and no condition (UG1399, preconditions of bursts).
+        Bursts need consecutive words and no condition (UG1399, preconditions of bursts).
         """
         if self.scheduler.storage(array).kind != "memory":
             return False
@@ -462,7 +461,7 @@ class _Scope:
         return bool(self._conditions) or is_data or not self._running or not (of or self.loops)
 
     def _stored(self, array: str, indices: tuple[Value, ...]) -> Value:
-        """The last value of this iteration that may lie in the element; it is read behind it."""
+        """Value of this iteration's last write that may be to the element; a read waits for it."""
         is_stream = self.scheduler.storage(array).kind == "stream"
         for store in () if is_stream else reversed(self._stores.get(array, ())):
             if not _apart(store.indices, indices):
@@ -481,7 +480,7 @@ class _Scope:
         linear = _linear(operation, operands)
         varies = joined.ready > 0 or joined.is_data or not joined.of
         is_known = linear is not None and not set(linear) - {""}
-        is_address = linear is not None and not varies  # HLS makes it a counter of its own
+        is_address = linear is not None and not varies  # HLS keeps such an address in a counter
         is_free = is_known or is_address or _is_wiring(operation, operands)
         modulo = _modulo(operation, operands)
         if operation.number == "integer" and is_free:
@@ -529,11 +528,11 @@ class _Scope:
 
 
 def _repeated(value: Value, origin: str, trips: int) -> Value:
-    """The value of the last copy, where each needs ``origin``, the value of the copy before."""
+    """The value of the last copy, if each copy needs ``origin``, the previous copy's value."""
     path = value.paths.get(origin)
     if path is None:
         return value
-    if path.is_tree:  # one tree also for the loops of a nest
+    if path.is_tree:  # one tree covers all loops of a nest
         return _later(value, path.stages * math.log2(trips))
     chain = max(path.cycles, 0.0)
     return _later(value, chain * (math.log2(trips) if chain < 1 else trips - 1))
@@ -545,7 +544,7 @@ def _later(value: Value, cycles: float) -> Value:
 
 
 def _through(paths: Mapping[str, Path], cycles: float) -> dict[str, Path]:
-    """The chains of an index, behind the word that it finds."""
+    """Extends the chains of an index by the read of the word at the index."""
     return {
         name: Path(path.cycles + cycles, path.slowest, kinds=path.kinds | {"read"})
         for name, path in paths.items()
@@ -553,7 +552,7 @@ def _through(paths: Mapping[str, Path], cycles: float) -> dict[str, Path]:
 
 
 def _joined(values: Iterable[Value]) -> Value:
-    """A result that needs all of these."""
+    """Returns a result that needs all of these values."""
     there = list(values)
     paths: dict[str, Path] = {}
     for value in there:
@@ -570,7 +569,7 @@ def _joined(values: Iterable[Value]) -> Value:
 
 
 def _apart(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
-    """Whether two elements of an array are certainly different ones."""
+    """Whether two elements of an array are certainly different elements."""
     for one, other in zip(left, right, strict=False):
         if one.linear is None or other.linear is None:
             continue
@@ -582,7 +581,7 @@ def _apart(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
 
 
 def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | None:
-    """The sum or product as coefficients."""
+    """Returns a sum or product as coefficients of variables; None if it is not linear."""
     if len(operands) != 2 or any(o.linear is None for o in operands):
         return None
     left, right = (dict(o.linear or {}) for o in operands)
@@ -598,7 +597,7 @@ def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | Non
 
 
 def _modulo(operation: Operation, operands: list[Value]) -> Modulo | None:
-    """Returns a remainder by a constant as such."""
+    """Returns a remainder by a constant; None for any other operation."""
     if operation.kind != "remainder" or len(operands) != 2:
         return None
     of, by = (operand.linear for operand in operands)
@@ -608,7 +607,7 @@ def _modulo(operation: Operation, operands: list[Value]) -> Modulo | None:
 
 
 def _is_shifted_one(expression: Expression) -> bool:
-    """Whether a divisor is ``1 << n``, by which HLS shifts."""
+    """Whether a divisor is ``1 << n``, for which HLS uses a shift."""
     return (
         isinstance(expression, Operation)
         and expression.kind == "shift"
@@ -617,7 +616,7 @@ def _is_shifted_one(expression: Expression) -> bool:
 
 
 def _is_wiring(operation: Operation, operands: list[Value]) -> bool:
-    """Whether HLS makes wires of it: a constant shift, a power of 2 as factor or divisor."""
+    """Whether HLS needs only wires: for a constant shift, or a power of 2 as factor or divisor."""
     last = operands[-1].linear
     if len(operands) != 2 or last is None or set(last) - {""}:
         return False
@@ -627,7 +626,7 @@ def _is_wiring(operation: Operation, operands: list[Value]) -> bool:
 
 
 def _alternatives(branches: list[list[Access]]) -> list[Access]:
-    """Accesses of branches: of each array as many as the branch has that needs most ports."""
+    """Joins branches' accesses: for each array those of the branch that needs the most ports."""
     if len(branches) < 2:
         return branches[0] if branches else []
     counts = [Counter[tuple[str, bool]]() for _ in branches]

@@ -1,4 +1,4 @@
-"""Arrays that HLS splits without a pragma, because their indices are constants once it unrolls."""
+"""Finds arrays that HLS splits without a pragma, because unrolling makes their indices constant."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def split(
     functions: Mapping[str, Function], storage: Mapping[str, Storage],
     sizes: Mapping[str, tuple[int, ...]],
 ) -> dict[str, Storage]:  # fmt: skip
-    """Returns the arrays that HLS splits: dimensions whose indices are all constants.
+    """Returns storage of the arrays that HLS splits in dimensions with only constant indices.
 
     A small array without writes is a table in logic, like a ``const`` array. An array with
     constant indices in all dimensions becomes variables. Source: the report of
     Nocbox/sobel-Zynq7000, where without a pragma a window of 3 by 3 has no RAM, and each of two
-    lines has a RAM; in that of aahwu/AAHLS_labC_Harris arrays that only unrolled loops reach have
-    none. We infer that LLVM's scalar replacement of aggregates does this; nobody has checked it.
+    lines has a RAM. In that of aahwu/AAHLS_labC_Harris, arrays that only unrolled loops access have
+    no RAM. We infer that LLVM's scalar replacement of aggregates does this, which is unchecked.
     """
     statements = [one for function in functions.values() for one in statements_in(function.body)]
     targets = [one.target for one in statements if isinstance(one, Assign)]
@@ -58,16 +58,16 @@ def split(
 
 
 class _Indices:
-    """For each array whether all indices of a dimension are constants."""
+    """For each array, in which dimensions all indices are constants."""
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self.found: dict[str, list[bool]] = {}
         self._functions = functions
         self._given: list[tuple[str, str]] = []
-        """Arrays with the parameters that they are given to."""
+        """Pairs of an array and a parameter of a function that gets the array."""
         for function in functions.values():
             self._read(function.body, set())
-        for _ in functions:  # through all levels of calls
+        for _ in functions:  # as often as calls may nest
             for argument, parameter in self._given:
                 known = self.found.get(parameter)
                 if known is not None:
@@ -78,7 +78,7 @@ class _Indices:
         self.found[array] = [a and b for a, b in zip(before, known, strict=False)]
 
     def _read(self, body: Iterable[Statement], numbers: set[str]) -> None:
-        """Reads statements; ``numbers`` are variables that each copy of them has as constants."""
+        """Notes indices in statements; ``numbers``: variables that are constant in each copy."""
         for statement in body:
             self._use(statement, numbers)
             if isinstance(statement, Assign) and isinstance(statement.target, Variable):

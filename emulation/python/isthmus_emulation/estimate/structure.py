@@ -1,4 +1,4 @@
-"""A kernel's code as ``rules`` needs it, and the costs of its loops."""
+"""Data classes for a kernel's code as ``rules`` reads it, and for the costs of its loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Number = Literal["integer", "half", "float", "double"]
 
 
 class Constant(msgspec.Struct, frozen=True):
-    """A number; None where only the type is known."""
+    """A constant number; its value is None if only the type is known."""
 
     value: int | None = None
 
@@ -24,14 +24,14 @@ class Variable(msgspec.Struct, frozen=True):
 
 
 class Element(msgspec.Struct, frozen=True):
-    """An element of an array, or a word of a stream (without indices)."""
+    """An element of an array, or, without indices, a word of a stream."""
 
     array: str
     indices: tuple[Expression, ...] = ()
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """Arithmetic on one or more values."""
+    """Arithmetic on one value or more."""
 
     kind: str
     """``add``, ``multiply``, ``divide``, ``remainder``, ``compare``, ``logic``, ``shift``,
@@ -40,7 +40,7 @@ class Operation(msgspec.Struct, frozen=True):
     bits: int = 32
     operands: tuple[Expression, ...] = ()
     operator: int = 0
-    """Of comparisons and ``&&``, ``||``: number in ``CXBinaryOperatorKind``; 0: another."""
+    """Number in ``CXBinaryOperatorKind`` of a comparison, ``&&`` or ``||``; 0: another operator."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Array(msgspec.Struct, frozen=True):
-    """A name of an array or stream, as an argument of a call."""
+    """Name of an array or stream that a call has as an argument."""
 
     name: str
 
@@ -60,39 +60,39 @@ Expression: TypeAlias = Constant | Variable | Element | Operation | Call | Array
 
 
 class Assign(msgspec.Struct, frozen=True):
-    """A value is stored."""
+    """Stores a value in a variable or an element."""
 
     target: Variable | Element
     value: Expression
     declares: bool = False
-    """Whether the variable begins here: no value of an earlier iteration reaches it."""
+    """Whether the variable is new here, so that no value of an earlier iteration reaches it."""
 
 
 class Evaluate(msgspec.Struct, frozen=True):
-    """An expression without a target."""
+    """Evaluates an expression without storing the value."""
 
     value: Expression
 
 
 class Return(msgspec.Struct, frozen=True):
-    """The function's value."""
+    """Returns the value of the function."""
 
     value: Expression
 
 
 class Leave(msgspec.Struct, frozen=True):
-    """``break``, and ``return`` without a value."""
+    """Leaves a loop or function: ``break``, or ``return`` without a value."""
 
 
 class Clear(msgspec.Struct, frozen=True):
-    """An array gets its first values, which HLS writes one a cycle."""
+    """Gives an array its first values, which HLS writes one by one, each in a cycle."""
 
     array: str
     elements: int
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """``if``, ``switch`` and ``?``."""
+    """Branches of ``if``, ``switch`` and ``?``."""
 
     condition: Expression
     branches: tuple[tuple[Statement, ...], ...]
@@ -105,7 +105,7 @@ class Pragma(msgspec.Struct, frozen=True):
     options: dict[str, str] = {}
 
     def number(self, option: str) -> int | None:
-        """The option's value where that is a number."""
+        """The option's value; None if it is no number."""
         text = self.options.get(option, "")
         return int(text) if text.isdigit() else None
 
@@ -116,21 +116,21 @@ def _pragma(pragmas: tuple[Pragma, ...], name: str) -> Pragma | None:
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """A loop; ``number`` is that of its counter."""
+    """A loop; ``number``: number of the loop's counter."""
 
     number: int
     line: int
     body: tuple[Statement, ...]
     variable: str | None = None
-    """Name of the variable that the loop counts by; None where no variable does."""
+    """Name of the variable that counts the loop's iterations; None if no variable does."""
     trips: int | None = None
-    """Iterations, where the code says a constant."""
+    """Number of iterations; None if it is no constant."""
     test: Expression = Constant()
     pragmas: tuple[Pragma, ...] = ()
     step: int = 1
-    """What an iteration adds to the variable; 0: not a constant."""
+    """Value that an iteration adds to the variable; 0: not constant."""
     first: int | None = None
-    """The variable's first value; None: not a constant."""
+    """First value of the variable; None: not constant."""
 
     def pragma(self, name: str) -> Pragma | None:
         """The loop's first pragma of this name; None if it has none."""
@@ -138,9 +138,9 @@ class Loop(msgspec.Struct, frozen=True):
 
 
 class Process(msgspec.Struct, frozen=True):
-    """A statement of a DATAFLOW region, which runs beside the others of its region.
+    """A statement of a DATAFLOW region, which runs beside the region's other statements.
 
-    ``number`` is that of its counter.
+    ``number``: number of the process' counter.
     """
 
     number: int
@@ -148,7 +148,7 @@ class Process(msgspec.Struct, frozen=True):
     line: int
     body: tuple[Statement, ...]
     after: tuple[int, ...] = ()
-    """Processes whose arrays or variables this process needs whole."""
+    """Numbers of the processes that write arrays or variables which this process needs whole."""
 
 
 Statement: TypeAlias = Assign | Clear | Evaluate | Return | Leave | Choice | Loop | Process
@@ -183,7 +183,7 @@ def expressions_in(statement: Statement) -> list[Expression]:
     if isinstance(statement, Choice):
         waiting.append(statement.condition)
     found: list[Expression] = []
-    while waiting:  # without recursion: a sum of many terms is a deep expression
+    while waiting:  # no recursion: sums of many terms are deep
         expression = waiting.pop()
         found.append(expression)
         if isinstance(expression, Operation):
@@ -196,7 +196,7 @@ def expressions_in(statement: Statement) -> list[Expression]:
 
 
 class Function(msgspec.Struct, frozen=True):
-    """A function of the kernel's source; a template is one for each of its instantiations."""
+    """A function of the kernel's source; each instantiation of a template is a function."""
 
     name: str
     line: int
@@ -204,7 +204,7 @@ class Function(msgspec.Struct, frozen=True):
     body: tuple[Statement, ...]
     pragmas: tuple[Pragma, ...] = ()
     references: frozenset[str] = frozenset()
-    """Parameters that stand for the caller's variables."""
+    """Parameters that refer to the caller's variables."""
 
     def pragma(self, name: str) -> Pragma | None:
         """The function's first pragma of this name; None if it has none."""
@@ -212,30 +212,30 @@ class Function(msgspec.Struct, frozen=True):
 
 
 class Storage(msgspec.Struct, frozen=True):
-    """Where an array lies."""
+    """Place of an array: kind, banks, ports and widths."""
 
     kind: Literal["ram", "registers", "memory", "stream"]
-    """``memory`` is reached by a port of the kernel, ``ram`` within it."""
+    """``memory`` lies behind a port of the kernel, ``ram`` lies in the kernel."""
     banks: int = 1
-    """Parts of ``ram`` that work at once."""
+    """Number of parts of ``ram`` that work at once."""
     partitioned: bool = False
-    """Whether a pragma says the banks."""
+    """Whether a pragma states the number of banks."""
     port: str = ""
-    """What several arguments in ``memory`` share."""
+    """Name of the port of ``memory``, which several arguments may share."""
     bits: int = 0
-    """Of an element in ``memory``; 0: not known."""
+    """Bits of an element in ``memory``; 0: unknown."""
     widest: int = 0
-    """Bits up to which HLS widens the port of ``memory`` for several elements at once."""
+    """Most bits to which HLS widens the port of ``memory`` for several elements at once."""
     latency: int = 0
-    """Cycles that HLS assumes from a request of ``memory`` to its word."""
+    """Cycles that HLS assumes from a request to ``memory`` until its word."""
     is_member: bool = False
-    """Whether it belongs to a structure; all objects of its type have the same name."""
+    """Whether it is a member of a structure; objects of one type share the member's name."""
     ram_ports: int = 2
-    """Reads and writes a cycle of each bank of ``ram`` (UG1399, BIND_STORAGE)."""
+    """Number of reads and writes in a cycle in each bank of ``ram`` (UG1399, BIND_STORAGE)."""
 
 
 class Code(msgspec.Struct, frozen=True):
-    """A kernel."""
+    """The code of a kernel."""
 
     top: str
     functions: dict[str, Function]
@@ -243,11 +243,11 @@ class Code(msgspec.Struct, frozen=True):
     work_items: Literal["none", "sequential", "pipelined"] = "none"
     """How the calls of a kernel in OpenCL C, one a work-item, follow each other."""
     sizes: dict[str, tuple[int, ...]] = {}
-    """Of arrays, in each dimension."""
+    """Sizes of each array, by dimension."""
 
 
 class Span(msgspec.Struct, frozen=True):
-    """From least to most cycles."""
+    """A range of cycles from least to most."""
 
     least: float
     most: float
@@ -256,41 +256,41 @@ class Span(msgspec.Struct, frozen=True):
         return Span(self.least + other.least, self.most + other.most)
 
     def times(self, count: float) -> Span:
-        """The cycles of so many."""
+        """The cycles of ``count`` repetitions."""
         return Span(self.least * count, self.most * count)
 
     def both(self, other: Span) -> Span:
-        """The cycles of both, which run beside each other."""
+        """The cycles of two parts that run one beside the other: the longer one counts."""
         return Span(max(self.least, other.least), max(self.most, other.most))
 
     def or_else(self, other: Span) -> Span:
-        """Both are possible."""
+        """The range that contains both, because either is possible."""
         return Span(min(self.least, other.least), max(self.most, other.most))
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Cycles of a loop, without those of loops within it."""
+    """Cycles of a loop, without those of the loops within it."""
 
     number: int
     line: int
     iteration: Span
-    """Of each iteration."""
+    """Cycles of each iteration."""
     entry: Span
-    """Each time that the loop begins."""
+    """Cycles each time that the loop begins."""
     why: str
-    """``II 7: floating-point sum``; empty where nothing bounds it."""
+    """Reason for the interval, ``II 7: floating-point sum``; empty if it is not bounded."""
     is_pipelined: bool = False
     partial_sums: int = 0
-    """So many partial sums give the loop a shorter II; 0: they do not."""
+    """Number of partial sums that give the loop a shorter II; 0: partial sums do not help."""
     spared: float = 0.0
-    """Share of an iteration's cycles that they spare."""
+    """Share of an iteration's cycles that partial sums spare."""
     ahead: int = 0
-    """Words on the way to a stream that its pipeline, or its process, holds at most."""
+    """Most words on the way to a stream that the loop's pipeline or process holds."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """What the plug-in multiplies with the counters of loops."""
+    """Costs that the plug-in multiplies with the counts of loops."""
 
     costs: tuple[Cost, ...]
     processes: dict[int, Process]
-    """By their numbers."""
+    """Processes of DATAFLOW regions by number."""

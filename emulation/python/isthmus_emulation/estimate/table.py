@@ -1,20 +1,20 @@
-"""The costs of a kernel's loops as C++, for the plug-in."""
+"""Writes the costs of a kernel's loops as C++ code for the plug-in."""
 
 from __future__ import annotations
 
 from isthmus_emulation.estimate.structure import Cost, Estimate
 
 NONE = "\nextern const isthmus_estimated_type isthmus_estimated = {nullptr, 0, false};\n"
-"""Of a kernel that nobody has estimated."""
+"""C++ code for a kernel without an estimate."""
 UNCHECKED = (
     'extern "C" __attribute__((visibility("default")))\n'
     "const bool isthmus_depths_unchecked = true;\n"
 )
-"""Of a kernel with DATAFLOW regions whose processes run one after the other."""
+"""C++ code for a kernel with DATAFLOW regions whose processes run one after the other."""
 
 
 def of(estimate: Estimate, *, is_time: bool) -> str:
-    """A definition of ``isthmus_estimated``, in the words of ``isthmus/card/loop_counts.hpp``."""
+    """Defines ``isthmus_estimated`` with the types of ``isthmus/card/loop_counts.hpp``."""
     costs = {cost.number: cost for cost in estimate.costs}
     rows, lists = [], []
     for number in range(max(costs) + 1):

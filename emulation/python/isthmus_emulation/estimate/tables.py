@@ -1,4 +1,4 @@
-"""Loops that fill tables: HLS runs them itself, and makes ROMs of their arrays (UG1399)."""
+"""Finds loops that only fill tables: HLS runs them, and makes ROMs of the arrays (UG1399)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from isthmus_emulation.estimate.structure import (
 
 
 def loops_of(code: Code) -> frozenset[int]:
-    """Returns the numbers of loops that write arrays which nothing else writes, from constants.
+    """Returns the loops that fill arrays from constants, if no other code writes these arrays.
 
-    ``dense_large`` of mgrailoo/HLS4ML_CPP_HDL_MNIST_ has such a loop of 7840 iterations, which its
-    report does not count.
+    ``dense_large`` of mgrailoo/HLS4ML_CPP_HDL_MNIST_ has such a loop of 7840 iterations, which the
+    report on it does not count.
     """
     found = _Found(code)
     for function in code.functions.values():
@@ -42,10 +42,10 @@ def loops_of(code: Code) -> frozenset[int]:
 
 
 def arrays_of(code: Code) -> frozenset[str]:
-    """Returns the arrays that have first values and that nothing writes: HLS makes ROMs of them.
+    """Returns the arrays with initial values that no code writes: HLS makes ROMs of them.
 
     ``data_generator`` of velicharlagokulkumar/vitis-hls has such an array of 8800 elements, whose
-    first values its report does not count.
+    initial values the report on it does not count.
     """
     found = _Found(code)
     for function in code.functions.values():
@@ -57,20 +57,20 @@ class _Found:
     def __init__(self, code: Code) -> None:
         self._code = code
         self.loops: dict[int, set[str]] = {}
-        """Arrays that a loop of constants writes."""
+        """For each loop of constants, the arrays that it writes."""
         self.writers: dict[str, set[int]] = {}
-        """Loops that write an array; 0 is code outside such loops."""
+        """For each array, the loops that write it; 0 stands for code outside such loops."""
         self.reads: set[str] = set()
         """Arrays that the code reads."""
         self.cleared: set[str] = set()
-        """Arrays with first values."""
+        """Arrays with initial values."""
         self.stored: set[str] = set()
-        """Arrays whose elements the code assigns."""
+        """Arrays to whose elements the code assigns."""
         self.given: set[str] = set()
-        """Arrays that a function is given."""
+        """Arrays that are arguments of a function."""
 
     def read(self, body: tuple[Statement, ...], parameters: Iterable[str]) -> None:
-        """Reads a function."""
+        """Reads the statements of a function."""
         constants: set[str] = set()
         for name, _ in _values(body):
             constants.add(name)
@@ -105,7 +105,7 @@ class _Found:
                 self._read(one.body, constants, loop or (one.number if is_table else 0))
 
     def _fills(self, loop: Loop, constants: set[str], arrays: set[str]) -> bool:
-        """Whether each statement of a loop needs constants alone; notes the arrays it writes."""
+        """Whether all statements of a loop need only constants; notes the arrays they write."""
         return loop.trips is not None and all(
             self._is_filling(one, constants, arrays) for one in loop.body
         )
@@ -137,7 +137,7 @@ class _Found:
 
 
 def _values(body: tuple[Statement, ...]) -> Iterator[tuple[str, Expression | None]]:
-    """Yields scalar variables with their values; None: a number of iterations is unknown."""
+    """Yields scalar variables with their values; None for a loop of unknown length."""
     for one in statements_in(body):
         if isinstance(one, Assign) and isinstance(one.target, Variable):
             yield one.target.name, one.value

@@ -1,4 +1,4 @@
-"""Values of a template's parameters, which pragmas of its code may name."""
+"""Finds the values of a template's parameters, which pragmas in the template may name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from isthmus_emulation.estimate import libclang
 
 _DEEPEST = 4
-"""Base classes of base classes that are looked at."""
+"""Most levels of base classes that are read."""
 
 
 def constants(clang: Any, function: Any) -> dict[str, int]:
@@ -33,7 +33,7 @@ def constants(clang: Any, function: Any) -> dict[str, int]:
 
 
 def _members(clang: Any, declared: Any, depth: int) -> dict[str, int]:
-    """Constants that a class declares, with those of its base classes."""
+    """Returns the constants that a class and its base classes declare."""
     found: dict[str, int] = {}
     if declared is None or depth > _DEEPEST:
         return found

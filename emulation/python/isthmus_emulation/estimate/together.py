@@ -9,7 +9,7 @@ from isthmus_emulation.estimate.preprocessed import Preprocessed
 from isthmus_emulation.estimate.regions import Insertion
 
 _SOMETIMES: Final = {"CONDITIONAL_OPERATOR", "LAMBDA_EXPR"}
-"""Expressions that may not evaluate all of their parts."""
+"""Expressions that may leave some of their parts unevaluated."""
 
 
 def insertions(source: Preprocessed, expression: Any) -> list[Insertion]:
@@ -23,7 +23,7 @@ def insertions(source: Preprocessed, expression: Any) -> list[Insertion]:
 
 
 def _streams(source: Preprocessed, expression: Any) -> Iterator[str]:
-    """Yields the streams that an expression reads in any case, as the source names them."""
+    """Yields the streams that an expression reads in all cases, by their names in the source."""
     kind = expression.kind.name
     children = list(expression.get_children())
     if kind in _SOMETIMES:

@@ -1,6 +1,6 @@
-"""The part of an xclbin for Isthmus's emulated card: addresses of memories, kernels, arguments.
+"""Writes the section of an xclbin that describes Isthmus's emulated card.
 
-This is the section BITSTREAM, which on a board holds the bitstream. Lines of words:
+The section is BITSTREAM, which holds the bitstream for a board. Its lines of words are:
 
     isthmus.card/1
     clock MHZ                                       that kernels are built for; left out: 300
@@ -17,7 +17,7 @@ This is the section BITSTREAM, which on a board holds the bitstream. Lines of wo
 
 KIND is value, stream, buffer, or constant for a buffer that is declared const.
 
-``emulation/xrt/src/description.cpp`` reads it.
+The emulated card reads the section in ``emulation/xrt/src/description.cpp``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MEMORIES: dict[int, str] = {
     MemoryType.URAM: "chip",
 }
 _ARGUMENTS = {"global": "buffer", "constant": "buffer", "stream": "stream"}
-"""Kind of an argument, by its qualifier; all others are values."""
+"""Kind of an argument by its qualifier; an argument without these qualifiers is a value."""
 
 
 def describe(

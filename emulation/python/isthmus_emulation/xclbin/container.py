@@ -1,4 +1,4 @@
-"""The xclbin container (``axlf``): a header, a table of sections, the sections.
+"""Reads and writes the xclbin container (``axlf``): a header, a table of sections, the sections.
 
 Layouts follow ``struct axlf``, ``axlf_header`` and ``axlf_section_header`` of ``xclbin.h`` (XRT
 2.13): little-endian, each section at a multiple of 8 bytes.
@@ -32,20 +32,20 @@ _NO_UUID = UUID(int=0)
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """Header fields; length and number of sections are computed from the contents."""
+    """Fields of the header; length and number of sections are computed from the contents."""
 
     platform: str = ""
     """Vendor, board, name and version of the platform (VBNV)."""
     mode: int = Mode.HW
     version: tuple[int, int, int] = (2, 1, 0)
-    """Major, minor, patch."""
+    """Version of the file: major, minor and patch."""
     uuid: UUID = _NO_UUID
     timestamp: int = 0
-    """Seconds since 1970."""
+    """Seconds since 1970 at which the file was made."""
     action_mask: int = 0
     feature_rom: UUID = _NO_UUID
     feature_rom_timestamp: int = 0
-    """Seconds since 1970."""
+    """Seconds since 1970 at which the platform's feature ROM was made."""
     debug_file: str = ""
     unique_id: int = 0
     signature_length: int = -1
@@ -57,7 +57,7 @@ class Section(msgspec.Struct, frozen=True):
     """A section of the file."""
 
     kind: int
-    """SectionKind, or a number newer than it."""
+    """Number of ``SectionKind``, or a number that is newer than XRT 2.13."""
     data: bytes
     name: str = ""
 
@@ -65,14 +65,14 @@ class Section(msgspec.Struct, frozen=True):
 class Xclbin(msgspec.Struct, frozen=True):
     """A whole file, with views of its sections: ``memories``, ``kernels`` and more.
 
-    A view is empty without its section, and raises UsageError with the section's name if that is
-    damaged.
+    A view is empty if its section is missing. It raises UsageError with the section's name if the
+    section is damaged.
     """
 
     header: Header
     sections: tuple[Section, ...]
     trailer: bytes = b""
-    """Bytes after the last section: a signature or notes of the writing program."""
+    """Bytes after the last section: a signature, or notes of the program that wrote the file."""
 
     def data(self, kind: SectionKind) -> bytes | None:
         """Returns the contents of the first section of a kind; None without one."""
@@ -116,7 +116,7 @@ class Xclbin(msgspec.Struct, frozen=True):
 
     @property
     def build(self) -> object:
-        """Returns the JSON of the writing program about the build."""
+        """Returns facts on the build as JSON of the program that wrote the file."""
         text = self.data(SectionKind.BUILD_METADATA)
         return None if text is None else metadata.json_of(text, "build_metadata")
 
@@ -138,7 +138,7 @@ class Xclbin(msgspec.Struct, frozen=True):
         table, bodies = [], []
         for section in self.sections:
             name = put_text(section.name, 16, "section name")
-            # An absent section has neither offset nor size.
+            # A section without data has offset 0 and size 0.
             start = offset if section.data else 0
             table.append(pack(_SECTION, "section", section.kind, name, start, len(section.data)))
             bodies.append(section.data + bytes(-len(section.data) % 8))
@@ -169,7 +169,7 @@ class Xclbin(msgspec.Struct, frozen=True):
 def read(data: bytes) -> Xclbin:
     """Returns the xclbin of these bytes; raises UsageError with the damage and its place.
 
-    Sections are kept unchanged, unknown ones too; views read their contents.
+    Sections are kept unchanged, also unknown ones; views read their contents.
     """
     if data[: len(MAGIC)] != MAGIC:
         raise UsageError("not an xclbin: it does not begin with 'xclbin2'")
@@ -210,7 +210,7 @@ def read(data: bytes) -> Xclbin:
 
 
 def _end_of_sections(rows: list[tuple[int, int, int]], table_end: int, length: int) -> int:
-    """Returns the first byte behind all sections, which must lie in the file without overlap."""
+    """Returns the end of the last section; raises UsageError if sections overlap or end late."""
     spans = sorted((start, size, _where(i, k)) for i, (k, start, size) in enumerate(rows) if size)
     end, before = table_end, "the table of sections"
     for start, size, where in spans:
@@ -230,7 +230,7 @@ def load(path: Path) -> Xclbin:
     """Reads a file; raises UsageError with one line on the file and its damage."""
     try:
         status = path.stat()
-        # Opening a pipe would wait, and a device has no end.
+        # Opening a pipe would wait, and reading a device would not end.
         if not stat.S_ISREG(status.st_mode):
             raise UsageError(f"{path} is not a file")
         if status.st_size > _LARGEST_FILE:
@@ -245,5 +245,5 @@ def load(path: Path) -> Xclbin:
 
 
 def save(xclbin: Xclbin, path: Path, *, replace: bool = False) -> None:
-    """Writes a file. Raises UsageError if it exists: nothing is overwritten."""
+    """Writes a file. Raises UsageError if the file exists, unless ``replace`` is set."""
     saving.save(xclbin.encode(), path, replace=replace)

@@ -2,7 +2,7 @@
 
 A formula has ``+ - * / // % ( )``, ``min`` and ``max``, decimal numbers, and names of arguments
 that are integers. ``/`` divides exactly, ``//`` rounds down; the result is rounded up. Two formulas
-with ``..`` between are a range. The emulated card reads formulas in reverse Polish notation
+with ``..`` between them are a range. The emulated card reads formulas in reverse Polish notation
 (``emulation/xrt/include/isthmus/card/process/cycles.hpp``).
 """
 
@@ -37,17 +37,17 @@ _FUNCTIONS = ("min", "max")
 
 @dataclass(frozen=True)
 class Cycles:
-    """Formulas as the card reads them."""
+    """Formulas for cycles in reverse Polish notation, as the card reads them."""
 
     most: str
     least: str | None = None
-    """The lower end of a range, else None."""
+    """The lower end of a range; None without a range."""
 
 
 def read(kernel: Kernel) -> Cycles | None:
-    """Returns the cycles of a kernel with complete arguments; None if the description has none.
+    """Reads the cycles of a kernel whose arguments are complete; None without a formula.
 
-    Raises UsageError with the kernel and the wrong word.
+    Raises UsageError that names the kernel and the wrong word.
     """
     if kernel.cycles is None:
         return None

@@ -16,7 +16,7 @@ from isthmus_emulation.xclbin.design import Design
 _NUMBERS = {"size", "address", "offset", "range"}
 _TEXTS = "key_values"
 _MOST_BYTES = 256 << 10
-"""Largest description that is read: TOML's parser takes time by the square of a key's length."""
+"""Most bytes of a description: the time of TOML's parser grows with a key's length squared."""
 _HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]{1,16}")
 
 
@@ -42,7 +42,7 @@ def load(path: Path) -> Design:
 
 
 def _with_numbers(data: Any) -> Any:
-    """Returns the description with numbers for texts such as ``"4Gi"`` or ``"0x1800000"``."""
+    """Replaces texts such as ``"4Gi"`` or ``"0x1800000"`` in a description by numbers."""
     if isinstance(data, list):
         return [_with_numbers(item) for item in data]
     if not isinstance(data, dict):

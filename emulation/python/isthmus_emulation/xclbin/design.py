@@ -50,7 +50,7 @@ _GI = 1 << 30
 _HOST_BYTES = 16 * _GI
 _ADDRESS_BYTES = 8
 MADE_BY = b'{"build_metadata":{"xclbin":{"generated_by":{"name":"isthmus"}}}}'
-"""Build metadata of every xclbin made here."""
+"""Build metadata of each xclbin that Isthmus makes; it tells them from bitstreams."""
 _NO_SIDES: streams.Sides = {}
 
 
@@ -60,13 +60,13 @@ class Bank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     type: Literal["ddr3", "ddr4", "dram", "hbm", "bram", "uram", "host"] = "ddr4"
     size: int = 4 * _GI
-    """Bytes."""
+    """Size in bytes."""
     address: int | None = None
-    """Address of the first byte, above 0; None: behind the last bank."""
+    """Address of the first byte, above 0; None: behind the previous bank."""
 
 
 class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A clock of the card."""
+    """A clock of the card, with its frequency."""
 
     name: str
     type: Literal["data", "kernel", "system"] = "kernel"
@@ -82,23 +82,23 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     name: str = "isthmus"
     platform: str = "isthmus_any_1"
-    """Vendor, board and shell with ``_`` between: XRT's VBNV."""
+    """Vendor, board and shell, joined by ``_``: XRT's VBNV."""
     mode: ModeName = "hw"
-    """``hw`` also serves XRT's noop shim."""
+    """Mode of the file; XRT's noop shim also takes ``hw``."""
     memories: tuple[Bank, ...] = (Bank("bank0"),)
     kernels: tuple[Kernel, ...] = ()
     connect: dict[str, tuple[str, ...]] = {}
     """Memories that ``INSTANCE.ARGUMENT`` accesses; the first memory by default.
 
-    XRT's ``group_id`` is the last of them. Its OpenCL puts a buffer without a bank into the first
-    memory that all arguments of all kernels access, and fails without such a memory.
+    XRT's ``group_id`` is the last of these memories. XRT's OpenCL puts a buffer without a bank into
+    the first memory that all arguments of all kernels access, and fails without such a memory.
     """
     stream_connect: tuple[str, ...] = ()
-    """Streams, ``PRODUCER.ARGUMENT:CONSUMER.ARGUMENT[:DEPTH]``; DEPTH is the capacity in words."""
+    """Streams as ``PRODUCER.ARGUMENT:CONSUMER.ARGUMENT[:DEPTH]``, with the depth in words."""
     clocks: tuple[Timer, ...] = (Timer("DATA_CLK", "data"), Timer("KERNEL_CLK", "kernel", 500))
     key_values: dict[str, str] = {}
     timestamp: int = 0
-    """Seconds since 1970."""
+    """Seconds since 1970 at which the file was made."""
 
     @property
     def data_mhz(self) -> int:
@@ -126,8 +126,8 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
         Without a ``bitstream`` the file describes Isthmus's emulated card; for the vendor's hw_emu,
         ``bitstream`` may be the archive with the simulation. ``sides``: facts of streams that types
-        do not tell. ``unconnected``: streams may have no connection, as in a kernel that is built
-        alone. Raises UsageError, with the wrong part, for an impossible design.
+        do not tell. ``unconnected``: streams may lack a connection, as in a kernel that is built
+        alone. Raises UsageError that names the wrong part for an impossible design.
         """
         _refuse_control_characters([self.name, self.platform, *(c.name for c in self.clocks)])
         memories = _memories(self.memories)
@@ -196,12 +196,12 @@ def _memories(banks: Iterable[Bank]) -> list[Memory]:
         memories.append(Memory("HOST[0]", MemoryType.HOST, _HOST_BYTES // 1024, address))
     _refuse_doubles("memory", [memory.name for memory in memories])
     _refuse_overlap((m.address, m.size, f"memory {m.name!r}") for m in memories)
-    # As boards number theirs: 0 to 31 is the HBM of a U280, 32 and 33 its DDR.
+    # Boards number their memories by type: on a U280, 0 to 31 are HBM, and 32 and 33 are DDR.
     return sorted(memories, key=lambda memory: _NUMBERED.get(memory.type, memory.type))
 
 
 _NUMBERED: Mapping[int, int] = {MemoryType.HBM: -1}
-"""Places in the order of types; all other types follow by their numbers in ``xclbin.h``."""
+"""Places of types in the order of memories; all other types have their numbers of ``xclbin.h``."""
 
 
 def _refuse_address_zero(memories: Iterable[Memory]) -> None:
@@ -214,7 +214,7 @@ def _refuse_address_zero(memories: Iterable[Memory]) -> None:
 
 
 def _free_address(memories: Sequence[Memory], size: int, *, host: bool) -> int:
-    """Returns the address behind the memories of the same side (host or card), else behind all."""
+    """Returns the address behind the memories of one side (host or card), else behind all."""
     ends = [m.address + m.size for m in memories if (m.type == MemoryType.HOST) == host]
     first = max([_HOST_ADDRESS if host else _CARD_ADDRESS, *ends])
     if any(m.address < first + size and first < m.address + m.size for m in memories):
@@ -240,7 +240,7 @@ def completed(kernel: Kernel) -> Kernel:
         arguments.append(done)
         if done.qualifier != "stream":
             end = max(end, (done.offset or 0) + (done.size or 0))
-            # A word behind each argument stays free for its control bits.
+            # The word behind each argument is reserved for control bits of the argument.
             next_offset = end + -end % 4 + 4
     _refuse_doubles(f"argument of {kernel.name}", [a.name for a in arguments])
     ports = {port.name: port for port in kernel.ports}
@@ -372,8 +372,8 @@ def _grouped(
     """Returns the sections by which XRT places buffers: memories, groups, and connections of both.
 
     Consecutive pseudo-channels of HBM that one argument accesses form a group, as AMD's linker
-    makes it (``XclBinUtilities.cxx``, ``MBG``): a buffer may lie in several of them. Each also
-    keeps its own connection, because XRT's OpenCL refuses a bank that is only in a group.
+    makes it (``XclBinUtilities.cxx``, ``MBG``): a buffer may lie in several of them. Each memory
+    also keeps its own connection: XRT's OpenCL refuses a bank that is only in a group.
     """
     groups, of_groups = list(memories), list[Connection]()
     reached: dict[tuple[int, int], list[int]] = {}

@@ -1,4 +1,4 @@
-"""Numbers and texts in fields of fixed size; a value that does not fit is a UsageError."""
+"""Packs numbers and texts into fields of fixed size; raises UsageError if a value is too big."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isthmus.errors import UsageError
 
 
 def pack(layout: struct.Struct, what: str, *values: Any) -> bytes:
-    """Returns ``layout.pack``; raises UsageError, with ``what``, for a number beyond its field."""
+    """Packs values by ``layout``; raises UsageError, with ``what``, for a number out of range."""
     try:
         return layout.pack(*values)
     except struct.error as error:
@@ -31,7 +31,7 @@ def put_text(text: str, size: int, what: str) -> bytes:
 
 
 def get_text(field: bytes, what: str) -> str:
-    """Returns the text of a field up to its NUL; all of it if the writer left out the NUL."""
+    """Returns the text of a field up to its NUL, or the whole field without a NUL."""
     try:
         return field.partition(b"\0")[0].decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Numbers of the format that have names, as ``xclbin.h`` of XRT 2.13 lists them."""
+"""Names the numbers of the xclbin format, as ``xclbin.h`` of XRT 2.13 lists them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from enum import IntEnum
 from typing import Final
 
 DATA_MHZ: Final = 300
-"""Default clock of kernels (``DATA_CLK``), as of v++ on Alveo boards. The card assumes it for
-boards without a clock (``assumed_kernel_hertz``, timing.cpp), and XRT's queries return it
+"""Default clock of kernels (``DATA_CLK``) in MHz, as v++ sets it on Alveo boards. The card assumes
+it for boards without a clock (``assumed_kernel_hertz``, timing.cpp), and XRT's queries return it
 (``kernel_megahertz``, face.cpp)."""
 
 

@@ -1,4 +1,4 @@
-"""The contents of an xclbin, for programs and for people."""
+"""Lists the contents of an xclbin as data for programs and as text for people."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _connections(
 
 
 def _name_at(rows: Sequence[Ip] | Sequence[Memory], row: int) -> str:
-    """Returns the name of a row; its number if the file has no such row."""
+    """Returns the name of a row, or the row's number if the file has no such row."""
     return rows[row].name if 0 <= row < len(rows) else str(row)
 
 
@@ -155,7 +155,7 @@ def _hex(number: int | None) -> str:
 
 
 def _table(title: str, rows: Sequence[Sequence[object]]) -> str:
-    """Returns cells in columns below a title, numbers to the right; empty without rows."""
+    """Returns aligned columns below a title; empty without rows, unless the title is a kernel's."""
     if not rows and not title.startswith("kernel "):
         return ""
     cells = [[_printable("" if c is None else str(c)) for c in row] for row in rows]

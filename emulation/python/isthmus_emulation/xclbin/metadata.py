@@ -1,4 +1,4 @@
-"""Sections that are text: kernels as XML (EMBEDDED_METADATA), and JSON of key and value.
+"""Reads and writes text sections: kernels as XML (EMBEDDED_METADATA), and keys as JSON.
 
 The XML's elements and attributes are those that XRT 2.13 and its OpenCL read
 (``core/common/xclbin_parser.cpp``); numbers are written in hexadecimal, and read in either form.
@@ -17,7 +17,7 @@ from isthmus.errors import UsageError
 from isthmus_emulation.xclbin.kinds import Mode
 from isthmus_emulation.xclbin.tables import Clock
 
-# Real files are far smaller; the tree of a larger text would fill the memory.
+# Real sections are far smaller; the tree of a larger text could fill the memory.
 _LONGEST_TEXT = 4 << 20
 _TARGETS = {Mode.HW: "bitstream", Mode.HW_EMU: "hw_em", Mode.SW_EMU: "csim"}
 _DEFAULT_RANGE = 0x10000
@@ -29,11 +29,11 @@ WorkGroup = tuple[int, int, int]
 _WORK = ("group_id", "global_offset", "global_size", "local_size", "work_dim")
 _FIRST_WORK = 0x10
 _MOST_ITEMS = 4096
-"""Most work-items in a group, if the kernel requires no number."""
+"""Most work-items in a group, for a kernel that requires no number."""
 
 
 class _Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Part of a kernel. None: absent in the file, or to be computed by ``Design``."""
+    """Part of a kernel. A value is None if the file lacks it, or until ``Design`` computes it."""
 
     name: str
 
@@ -45,31 +45,31 @@ class Argument(_Described, frozen=True):
     """Type in C: ``int*``, ``unsigned int``."""
     qualifier: Qualifier | None = None
     size: int | None = None
-    """Bytes in the kernel's registers; an address has 8."""
+    """Bytes in the kernel's registers; an address takes 8."""
     offset: int | None = None
     """Bytes from the instance's base address."""
     port: str | None = None
     index: int | None = None
-    """Position in a call; None: not an argument of a call."""
+    """Position in a call; None: a call has no such argument."""
 
 
 class Port(_Described, frozen=True):
-    """A port of a kernel."""
+    """A port by which a kernel reaches memory or a stream, or is controlled."""
 
     mode: str = "master"
     type: str = "addressable"
-    """``addressable`` or ``stream``."""
+    """Kind of the port: ``addressable`` or ``stream``."""
     range: int = 0xFFFF_FFFF_FFFF_FFFF
-    """Bytes that can be addressed."""
+    """Bytes that the port can address."""
     data_width: int = 512
-    """Width in bits."""
+    """Width of the port in bits."""
 
 
 class Instance(_Described, frozen=True):
-    """A compute unit: a kernel at an address."""
+    """A compute unit: an instance of a kernel at an address."""
 
     address: int | None = None
-    """Address of its registers."""
+    """Address of the instance's registers."""
 
 
 class Kernel(_Described, frozen=True):
@@ -81,24 +81,24 @@ class Kernel(_Described, frozen=True):
     control: str = "ap_ctrl_hs"
     interrupt: bool = True
     auto_restart: bool = False
-    """Whether register 0x10 has the number of runs; then arguments lie behind 0x18."""
+    """Whether register 0x10 has the number of runs; arguments then lie behind 0x18."""
     work_group: WorkGroup | None = None
-    """For a kernel in OpenCL C: the work-items of a group that it requires; 0: any number."""
+    """Work-items of a group that a kernel in OpenCL C requires; 0: any number; None: C++."""
     cycles: str | None = None
     """Cycles of a run: a formula over values, ``n*4 + 120``, or a range, ``n .. n*4``."""
     schedule: str | None = None
-    """Name of the report from which ``cycles`` come."""
+    """Name of the report that ``cycles`` come from; None without a report."""
 
     @property
     def address_range(self) -> int:
-        """Returns the bytes of an instance's registers: those of its first slave port."""
+        """Returns the bytes of an instance's registers, by its first slave port."""
         return next((p.range for p in self.ports if p.mode == "slave"), _DEFAULT_RANGE)
 
 
 def work_arguments(kernel: Kernel) -> tuple[Argument, ...]:
     """Returns registers behind the arguments, by which XRT's OpenCL passes the work-items.
 
-    XRT recognises them by their names; three registers of a name are one for each dimension.
+    XRT recognises the registers by name; three of one name stand for the three dimensions.
     """
     if kernel.work_group is None:
         return ()
@@ -139,7 +139,7 @@ def xml_of(
 def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
     group = kernel.work_group
     required = (1, 1, 1) if group is None else group
-    # XRT reads the first dimension's greatest size as that of all dimensions together.
+    # XRT takes the first dimension's greatest size for the product of all dimensions.
     greatest = required if any(required) else (_MOST_ITEMS, 0, 0)
     element = _add(
         core, "kernel", name=kernel.name, language="c" if group is None else "clc", attributes="",
@@ -156,7 +156,7 @@ def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
         )  # fmt: skip
     for argument in (*kernel.arguments, *work_arguments(kernel)):
         qualifier, size = argument.qualifier, _hex(argument.size)
-        # XRT's OpenCL passes whole registers: bytes behind the last whole register never arrive.
+        # XRT's OpenCL writes whole registers: bytes behind the last whole register never arrive.
         whole = None if argument.size is None else -(-argument.size // _REGISTER_BYTES)
         register = None if whole is None else _hex(whole * _REGISTER_BYTES)
         _add(
@@ -183,14 +183,14 @@ def _hex(number: int | None) -> str | None:
 
 
 class _Tree(ElementTree.TreeBuilder):
-    """A builder of trees that refuses document types: their entities can fill the memory."""
+    """A builder of XML trees that refuses document types, whose entities can fill the memory."""
 
     def __init__(self, what: str) -> None:
         super().__init__()
         self._what = what
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:  # noqa: ARG002
-        """Refuses the document."""
+        """Refuses the document type, with its document."""
         raise UsageError(f"{self._what} has a document type; none is written there")
 
 
@@ -200,7 +200,7 @@ def tree_of(xml: bytes, what: str) -> ElementTree.Element:
     try:
         parser.feed(xml)
         root: ElementTree.Element = parser.close()
-    # LookupError and ValueError: an unknown encoding, or one of several bytes a letter.
+    # LookupError and ValueError: the encoding is unknown, or has several bytes for each letter.
     except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise UsageError(f"{what} is no XML: {error}") from error
     return root

@@ -1,4 +1,4 @@
-"""Sizes of C++ types, as far as their names tell."""
+"""Finds sizes of C++ types by the names of the types."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _BITS = re.compile(r"(?:\w+::)*(?:ap_u?int<\s*(\d+)\s*>|(?:ap_axi[su]|qdma_axis)
 
 
 def size_of(type_name: str, *, opencl: bool = False) -> int | None:
-    """Returns the bytes of a type in C or OpenCL C; None if its name does not tell."""
+    """Returns the bytes of a type in C or OpenCL C; None if its name does not show the size."""
     if opencl and (vector := _VECTOR.fullmatch(type_name)):
         return _SIZE_OF[vector[1]] * (4 if vector[2] == "3" else int(vector[2]))
     return _SIZE_OF.get(_INT_UNSAID.sub("", type_name))
 
 
 def is_signed(type_name: str) -> bool | None:
-    """Returns whether an integer of that type may be negative; None for any other type."""
+    """Whether an integer of that type may be negative; None for any other type."""
     words = [word for word in type_name.split() if word not in {"const", "volatile"}]
     name = _INT_UNSAID.sub("", " ".join(words))
     if bits := _INTEGER.fullmatch(name):
@@ -47,7 +47,7 @@ def is_signed(type_name: str) -> bool | None:
 
 
 def word_bytes(stream: str) -> int | None:
-    """Returns the bytes of data in a word of ``hls::stream<...>``; None if the name does not tell.
+    """Returns data bytes in a word of ``hls::stream<...>``; None if the name does not show them.
 
     ``ap_uint<24>`` and ``ap_axiu<24, 0, 0, 0>`` have 3.
     """

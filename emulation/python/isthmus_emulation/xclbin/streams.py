@@ -1,4 +1,4 @@
-"""Streams between kernels, as ``stream_connect`` of a description names them."""
+"""Connects kernels by streams, as ``stream_connect`` of a description names them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from isthmus_emulation.xclbin.metadata import Argument, Kernel
 from isthmus_emulation.xclbin.sizes import word_bytes
 
 DEPTH = 1024
-"""Capacity of a stream in words, if the description gives none."""
+"""Capacity of a stream in words, if the description states none."""
 _DEEPEST = 1 << 20
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream from one instance's argument to another's; arguments by their numbers."""
+    """A stream from one instance's argument to another's; arguments are numbers, from 0."""
 
     producer: str
     producer_argument: int
@@ -43,18 +43,18 @@ class Side:
     reads: bool | None = None
     """Whether the kernel reads the stream; else it writes."""
     word_bytes: int | None = None
-    """Bytes of data in a word."""
+    """Bytes of data in a word of the stream; None: unknown."""
 
 
 Sides = Mapping[tuple[str, str], Side]
-"""Facts by the names of kernel and argument."""
+"""Facts on stream arguments by the names of kernel and argument."""
 
 
 def connected(texts: Iterable[str], kernels: Sequence[Kernel], sides: Sides) -> list[Stream]:
     """Reads ``INSTANCE.ARGUMENT:INSTANCE.ARGUMENT[:DEPTH]``; returns the streams.
 
-    Raises UsageError for anything but a stream between these kernels: wrong names or directions,
-    words of different widths. Widths are those of ``sides``, else of the arguments' types.
+    Raises UsageError for a text that is no stream between these kernels: wrong names, directions,
+    or words of different widths. Widths are those of ``sides``, else of the arguments' types.
     """
     streams: list[Stream] = []
     used: set[tuple[str, int]] = set()
@@ -66,7 +66,8 @@ def connected(texts: Iterable[str], kernels: Sequence[Kernel], sides: Sides) -> 
                 "'fetch_1.out:store_1.in:64'"
             )
         digits = parts[2] if len(parts) == 3 else str(DEPTH)
-        depth = int(digits) if len(digits) <= len(str(_DEEPEST)) else 0  # Python reads 4300 at most
+        # Python reads at most 4300 digits
+        depth = int(digits) if len(digits) <= len(str(_DEEPEST)) else 0
         if not 0 < depth <= _DEEPEST:
             raise UsageError(f"stream_connect {text!r}: a stream holds 1 to {_DEEPEST} words")
         ends = [_end(part, text, kernels) for part in parts[:2]]
@@ -99,7 +100,7 @@ def refuse_unconnected(streams: Iterable[Stream], kernels: Iterable[Kernel]) -> 
 
 
 def directed(kernels: Iterable[Kernel], streams: Sequence[Stream]) -> list[Kernel]:
-    """Returns the kernels, with write ports for arguments at which a stream begins."""
+    """Returns the kernels, in which arguments that write a stream have write ports."""
     producers = {stream.ends[0] for stream in streams}
 
     def one(kernel: Kernel) -> Kernel:

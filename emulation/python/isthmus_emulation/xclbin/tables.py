@@ -1,4 +1,4 @@
-"""Sections that are a count and then rows of one size: memories, IPs, connections, clocks.
+"""Reads and writes sections of equal rows behind a count: memories, IPs, connections, clocks.
 
 Layouts follow the structures of ``xclbin.h`` (XRT 2.13), little-endian, with the padding that its
 compiler puts before members of 8 bytes.
@@ -20,7 +20,7 @@ _MOST_ROWS = 1 << 16
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One row of such a section."""
+    """A row of a section that is a table; subclasses have its fields and layout."""
 
     COUNT: ClassVar[struct.Struct]
     """Layout of the number of rows, with the padding behind it."""
@@ -32,7 +32,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @classmethod
     def unpack(cls: type[AnyRow], data: bytes) -> AnyRow:
-        """Returns the row of ``LAYOUT.size`` bytes; raises UsageError if a name is no text."""
+        """Reads a row of ``LAYOUT.size`` bytes; raises UsageError if a name is not text."""
         raise NotImplementedError
 
 
@@ -40,20 +40,20 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 class Memory(Row, frozen=True):
-    """``mem_data``: a bank, host memory (HOST[0]) or a stream."""
+    """``mem_data``: a bank, host memory (HOST[0]), or a stream."""
 
     COUNT: ClassVar[struct.Struct] = struct.Struct("<i4x")
     LAYOUT: ClassVar[struct.Struct] = struct.Struct("<BB6xQQ16s")
 
     name: str
     type: int
-    """A number of ``MemoryType``."""
+    """Number of ``MemoryType``."""
     size_kib: int
-    """Size in KiB; for a stream its route."""
+    """Size in KiB; a stream has its route here."""
     address: int
-    """Address of the first byte; for a stream its flow."""
+    """Address of the first byte; a stream has its flow here."""
     used: bool = True
-    """Whether the memory is present."""
+    """Whether the card has the memory."""
 
     @property
     def size(self) -> int:
@@ -79,11 +79,11 @@ class Connection(Row, frozen=True):
     LAYOUT: ClassVar[struct.Struct] = struct.Struct("<iii")
 
     argument: int
-    """Index of the argument."""
+    """Number of the argument in the kernel."""
     ip: int
-    """Row in the table of IPs."""
+    """Number of the instance's row in the table of IPs."""
     memory: int
-    """Row in the table of memories."""
+    """Number of the memory's row in the table of memories."""
 
     def pack(self) -> bytes:  # noqa: D102
         return pack(self.LAYOUT, "connection", self.argument, self.ip, self.memory)
@@ -102,11 +102,11 @@ class Ip(Row, frozen=True):
     name: str
     """Name; for a kernel ``KERNEL:INSTANCE``."""
     type: int
-    """A number of ``IpType``."""
+    """Number of ``IpType``."""
     address: int
-    """Address of its registers; all ones without registers."""
+    """Address of the block's registers; all bits are ones for a block without registers."""
     properties: int = 0
-    """For a kernel interrupt enable (bit 0), interrupt (bits 1-7) and control (bits 8-15)."""
+    """For a kernel: interrupt enable (bit 0), interrupt (bits 1-7) and control (bits 8-15)."""
 
     @property
     def control(self) -> int | None:
@@ -138,7 +138,7 @@ class Clock(Row, frozen=True):
 
     name: str
     type: int = ClockType.KERNEL
-    """A number of ``ClockType``."""
+    """Number of ``ClockType``."""
     mhz: int = DATA_MHZ
 
     def pack(self) -> bytes:  # noqa: D102
@@ -152,13 +152,13 @@ class Clock(Row, frozen=True):
 
 
 def encode(row: type[AnyRow], rows: Sequence[AnyRow]) -> bytes:
-    """Returns a section of these rows."""
+    """Packs rows into a section."""
     count = pack(row.COUNT, f"count of {row.__name__} rows", len(rows))
     return count + b"".join(r.pack() for r in rows)
 
 
 def decode(row: type[AnyRow], data: bytes, section: str) -> tuple[AnyRow, ...]:
-    """Returns a section's rows; raises UsageError, with ``section``, for an impossible count."""
+    """Reads a section's rows; raises UsageError, with ``section``, for an impossible count."""
     if len(data) < row.COUNT.size:
         raise UsageError(f"section {section} has {len(data)} bytes: too few for a count")
     (count,) = row.COUNT.unpack_from(data)

@@ -1,6 +1,6 @@
-// Replaces AMD's header of this name, if that is absent: words of a stream
-// with AXI4-Stream's sideband signals. A kernel in C++ receives all signals, a module in Verilog
-// those for which it has ports.
+// Replaces AMD's header of this name, if that is absent: words of a stream with AXI4-Stream's
+// sideband signals. A kernel in C++ receives all signals, a Verilog module those for which it has
+// ports.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -11,7 +11,7 @@
 
 template <class Data, int data_bits, int user_bits, int id_bits, int dest_bits>
 struct isthmus_axis {
-  // A field of 0 bits has 1 bit here; a kernel must not use it.
+  // Here a field of 0 bits has 1 bit, because C++ has no empty field; a kernel must not use it.
   static constexpr int wide(int bits) { return bits > 0 ? bits : 1; }
   static constexpr int keep_bits = (data_bits + 7) / 8;
 
@@ -40,7 +40,7 @@ struct isthmus_axis {
   void keep_all() { keep = strb = ~ap_uint<keep_bits>(0); }
 };
 
-// Fields of the port. All fields exist here; a kernel must not use the others.
+// Which fields a port has. Here all fields exist, but a kernel must use only the enabled ones.
 #define AXIS_ENABLE_DATA 0b00000001
 #define AXIS_ENABLE_DEST 0b00000010
 #define AXIS_ENABLE_ID 0b00000100
@@ -67,7 +67,7 @@ using ap_axis = isthmus_axis<ap_int<data_bits>, data_bits, user_bits, id_bits, d
 template <int data_bits, int user_bits, int id_bits, int dest_bits>
 using qdma_axis = ap_axiu<data_bits, user_bits, id_bits, dest_bits>;
 
-/// Number of bits of a type on a stream.
+/// The number of bits that a type has on a stream.
 template <class Data>
 struct isthmus_axis_data {
   using type = Data;

@@ -11,7 +11,7 @@ class ap_shift_reg {
   ap_shift_reg() = default;
   explicit ap_shift_reg(const char* /*name*/) {}
 
-  /// Returns the value at `at`, then shifts `value` in at 0; does not shift if not enabled.
+  /// Returns the value at `at`, then shifts `value` in at 0 if `enable`.
   T shift(const T& value, unsigned at = depth - 1, bool enable = true) {
     const T found = values_[at];
     if (enable) {

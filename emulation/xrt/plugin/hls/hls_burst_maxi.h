@@ -1,5 +1,5 @@
-// Replaces AMD's header of this name, if that is absent: memory for which a
-// kernel sends requests before it reads or writes.
+// Replaces AMD's header of this name, if that is absent: a memory port on which a kernel sends a
+// request before it reads or writes.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -14,8 +14,8 @@
 
 namespace hls {
 
-/// A port to memory. Copies share their requests. Each function throws std::runtime_error if a
-/// kernel would wait for ever on a card: there is no request, or not all its data are written.
+/// A port to memory, whose copies share their requests. Each function throws std::runtime_error if
+/// a kernel on a card would wait for ever: without a request, or if data of it were not written.
 template <class T>
 class burst_maxi {
  public:
@@ -23,7 +23,7 @@ class burst_maxi {
 
   burst_maxi(T* memory) : memory_(memory) {}
 
-  /// Requests `count` elements from number `at` on, after the earlier requests.
+  /// Requests to read `count` elements from element `at` on, after all earlier requests.
   void read_request(std::size_t at, std::size_t count) {
     asked_->reads.add(at * sizeof(T), count * sizeof(T));
   }
@@ -31,7 +31,7 @@ class burst_maxi {
     asked_->writes.add(at * sizeof(T), count * sizeof(T));
     asked_->answers.push_back(asked_->writes.all);
   }
-  /// Requests `count` values of another type, from a byte on.
+  /// Requests `count` values of another type, from a byte address on.
   template <class Value>
   void read_request_unaligned(std::size_t byte, std::size_t count) {
     asked_->reads.add(byte, count * sizeof(Value));
@@ -49,7 +49,7 @@ class burst_maxi {
   void write(const Value& value) {
     *next<Value>(asked_->writes, "write() without a write_request()") = value;
   }
-  /// Writes the bytes whose bits in `enabled` are 1.
+  /// Writes those bytes of a value whose bits in `enabled` are 1.
   template <class Enabled>
   void write(const T& value, const Enabled& enabled) {
     T* const to = next<T>(asked_->writes, "write() without a write_request()");
@@ -59,7 +59,7 @@ class burst_maxi {
       }
     }
   }
-  /// Waits until all data of the oldest request are written.
+  /// Waits until all data of the oldest write request have been written.
   void write_response() {
     if (asked_->answers.empty() || asked_->writes.done < asked_->answers.front()) {
       throw std::runtime_error("burst_maxi: write_response() before all of a write_request()");
@@ -73,7 +73,7 @@ class burst_maxi {
       std::size_t byte, left;
     };
     std::deque<Part> parts;
-    std::uint64_t all = 0;  ///< bytes of all requests
+    std::uint64_t all = 0;  ///< bytes of all requests so far
     std::uint64_t done = 0;
 
     void add(std::size_t byte, std::size_t bytes) {
@@ -85,7 +85,8 @@ class burst_maxi {
   };
   struct Asked {
     Requests reads, writes;
-    std::deque<std::uint64_t> answers;  ///< bytes to be written before each response
+    /// For each response to come: bytes that must be written before.
+    std::deque<std::uint64_t> answers;
   };
 
   template <class Value>

@@ -1,5 +1,5 @@
-// Replaces AMD's header of this name, if that is absent: accesses always have
-// the order of the code.
+// Replaces AMD's header of this name, if that is absent. Fences do nothing, because accesses always
+// have the order of the code.
 #pragma once
 
 #include "isthmus_standard.h"

@@ -20,7 +20,7 @@ class half {
   half() = default;
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
   half(T value) : bits_(nearest(static_cast<double>(value))) {}
-  /// Converts numbers of ap_int.h and ap_fixed.h.
+  /// Converts a number of ap_int.h or ap_fixed.h.
   template <class T, std::enable_if_t<std::is_class_v<T> && !std::is_same_v<T, half> &&
                                           std::is_convertible_v<T, double>,
                                       int> = 0>
@@ -66,7 +66,7 @@ class half {
   static constexpr std::uint16_t sign_bit = 0x8000;
   static constexpr std::uint16_t infinite = 0x7C00;
   static constexpr std::uint16_t no_number = 0x7E00;
-  static constexpr int digits = 10;  // bits behind the point
+  static constexpr int digits = 10;  // after the point
   static constexpr int bias = 15;
   static constexpr int least = 1 - bias;  // exponent
 
@@ -80,12 +80,13 @@ class half {
       return sign | infinite;
     }
     const int exponent = size == 0 ? least : std::max(std::ilogb(size), least);
-    const double scaled = std::ldexp(size, digits - exponent);  // below 2048
+    // Below 2048: the significand as an integer.
+    const double scaled = std::ldexp(size, digits - exponent);
     const double down = std::floor(scaled);
     const double rest = scaled - down;
     auto whole = exponent > bias ? 0U : static_cast<unsigned>(down);
     whole += rest > 0.5 || (rest == 0.5 && whole % 2 != 0) ? 1U : 0U;
-    // A number that is rounded up to 2048 gets the next exponent.
+    // A significand that rounds up to 2048 gets the next exponent.
     const unsigned made = exponent > bias
                               ? unsigned{infinite}
                               : (static_cast<unsigned>(exponent + bias - 1) << digits) + whole;
@@ -119,7 +120,8 @@ using operands =
     std::enable_if_t<(is_half<Left> && (is_half<Right> || std::is_arithmetic_v<Right>)) ||
                          (is_half<Right> && std::is_arithmetic_v<Left>),
                      int>;
-/// The type in which an operation computes: the operand's type that is wider than half, else float.
+/// The type in which an operation computes: that operand's type that is wider than half, else
+/// float.
 template <class Left, class Right>
 using wide = std::conditional_t<
     std::is_same_v<Left, double> || std::is_same_v<Right, double>, double,

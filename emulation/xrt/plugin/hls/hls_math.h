@@ -34,7 +34,7 @@ using std::isfinite, std::isgreater, std::isgreaterequal, std::isinf, std::isles
 template <class T>
 using isthmus_arithmetic = std::enable_if_t<std::is_arithmetic_v<T>, int>;
 
-// Functions that C++ lacks.
+// Functions that HLS has and C++ lacks.
 inline constexpr long double isthmus_pi = 3.14159265358979323846264338327950288L;
 template <class T, isthmus_arithmetic<T> = 0>
 T recip(T value) {
@@ -52,7 +52,7 @@ template <class T, isthmus_arithmetic<T> = 0>
 auto exp10(T value) {
   return std::pow(T(10), value);
 }
-/// Computes exact results for quarters of a turn.
+/// Computes sine or cosine of multiples of pi, exactly for quarters of a turn.
 template <class T, isthmus_arithmetic<T> = 0>
 auto sinpi(T value) {
   const auto rest = std::remainder(static_cast<long double>(value), 2.0L);  // -1 to 1
@@ -120,8 +120,8 @@ const T& min(const T& left, const T& right) {
   return right < left ? right : left;
 }
 
-// Functions of half, ap_fixed and ap_int. Each type defines its floating-point type, and the
-// conversion to its bits.
+// The functions for half, ap_fixed and ap_int. Each type names its floating-point type, and
+// converts results to its own bits.
 template <class T>
 using isthmus_plain = typename T::isthmus_plain;
 
@@ -145,7 +145,7 @@ using isthmus_plain = typename T::isthmus_plain;
   bool name(const T& left, const T& right) {                     \
     return hls::name(left.isthmus_real(), right.isthmus_real()); \
   }
-// Further names for one type: sqrtf of float, half_sqrt of half.
+// Further names of a function for one type: sqrtf for float, half_sqrt for half.
 #define ISTHMUS_NAMED(name) \
   inline half half_##name(half value) { return hls::name(value); }
 #define ISTHMUS_NAMED_HERE(name)                                 \
@@ -238,7 +238,8 @@ void sincos(const T& value, T* sine, T* cosine) {
   *cosine = hls::cos(value);
 }
 
-/// Refuses half, ap_fixed and ap_int: long double would give another next number than HLS.
+/// Refuses half, ap_fixed and ap_int at compile time: with long double the next number would differ
+/// from HLS's.
 template <class T, class... Others, class = isthmus_plain<T>>
 T nextafter(const T& value, const Others&... /*others*/) {
   static_assert(sizeof(T) == 0, "this hls_math.h has nextafter of float and double alone");

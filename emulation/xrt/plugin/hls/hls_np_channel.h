@@ -11,7 +11,7 @@
 
 namespace hls {
 
-/// Moves words from `in` to the streams of `out` in turn.
+/// Moves words from `in` to each stream of `out` in turn.
 template <class T, int count>
 struct isthmus_split {
   stream<T> in;
@@ -25,7 +25,8 @@ struct isthmus_split {
   }};
 };
 
-/// Moves words from the streams of `in` in turn to `out`. If not `patient`, it skips empty streams.
+/// Moves words from the streams of `in` to `out`: from each in turn if `patient`, else from the
+/// next that is not empty.
 template <class T, int count, bool patient>
 struct isthmus_merge {
   stream<T> in[count];
@@ -57,7 +58,7 @@ struct isthmus_merge {
   }};
 };
 
-// Depths change nothing here. Readers and writers get words in turn, so they are equally busy.
+// Depths have no effect here. Readers and writers get words in turn, so all are equally busy.
 namespace split {
 template <class T, int count, int depth = 2, int inner_depth = 0>
 using round_robin = isthmus_split<T, count>;

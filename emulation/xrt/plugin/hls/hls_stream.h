@@ -1,6 +1,6 @@
-// Replaces AMD's header of this name, if that is absent. Within a kernel a
-// stream holds any number of values, as in AMD's C simulation; in a DATAFLOW region as many as on a
-// board. A stream that is an argument of the kernel connects it to another kernel.
+// Replaces AMD's header of this name, if that is absent: streams. Within a kernel a stream holds
+// any number of values, as in AMD's C simulation; in a DATAFLOW region as many as on a board. An
+// argument of the kernel that is a stream leads to another kernel.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -20,7 +20,7 @@
 
 namespace hls {
 
-/// Converts a value of T to a word of a stream between kernels, which has only data. ap_axi_sdata.h
+/// Converts values of T to words of a stream between kernels, with data alone. ap_axi_sdata.h
 /// specialises it for types with sideband signals.
 template <class T, class = void>
 struct isthmus_word {
@@ -36,55 +36,57 @@ struct isthmus_word {
 
 class isthmus_outside;
 
-/// Marks functions that access no memory of the card: counting their accesses would take time.
+/// For functions that access no memory of the card: counting their accesses would only take time.
 #define ISTHMUS_UNCOUNTED __attribute__((no_sanitize("thread")))
 
 struct isthmus_pipeline;
 
-/// A stream within a DATAFLOW region.
+/// The state of a stream within a DATAFLOW region.
 struct isthmus_fifo {
   std::string name;
-  unsigned line = 0;       ///< line of the pragma with the depth, else of the declaration
-  std::size_t depth = 0;   ///< capacity on a board; 0: any number of words
-  std::size_t limit = 0;   ///< capacity here: more than `depth` after a region stood still
-  std::size_t count = 0;   ///< words in it
-  std::size_t behind = 0;  ///< words in the writer's pipeline, which come next
-  std::size_t most = 0;    ///< most words that it held
-  std::size_t taken = 0;   ///< words that the reader took since `taken_since`
-  unsigned long long taken_since = 0;  ///< `moved` of the reader's pipeline
-  isthmus_pipeline* writer = nullptr;  ///< pipeline of the process that wrote last
-  isthmus_pipeline* reader = nullptr;  ///< pipeline of the process that read last
+  unsigned line = 0;      ///< line of the pragma with the depth, else of the declaration
+  std::size_t depth = 0;  ///< words that it holds on a board; 0: any number
+  /// Words that it holds here: more than `depth` after a region stood still.
+  std::size_t limit = 0;
+  std::size_t count = 0;   ///< words that it holds now
+  std::size_t behind = 0;  ///< its words in the writer's pipeline, which come next
+  std::size_t most = 0;    ///< most words that it has held so far
+  /// Words that the reader took since its pipeline's `moved` was `taken_since`.
+  std::size_t taken = 0;
+  /// Value of the reader's `moved` at the first of the `taken` words.
+  unsigned long long taken_since = 0;
+  isthmus_pipeline* writer = nullptr;  ///< pipeline of the last process that wrote
+  isthmus_pipeline* reader = nullptr;  ///< pipeline of the last process that read
 
   [[nodiscard]] ISTHMUS_UNCOUNTED bool has_room() const { return limit == 0 || count < limit; }
   ISTHMUS_UNCOUNTED void enter() {
     ++count;
     most = count < most ? most : count;
   }
-  /// Whether the first word of the writer's pipeline goes to this stream.
+  /// Returns whether the first word of the writer's pipeline goes to this stream.
   [[nodiscard]] bool is_next() const;
-  /// Whether the stream or the writer's pipeline has room for a word.
+  /// Returns whether the stream or the writer's pipeline has room for a word.
   [[nodiscard]] bool can_write() const;
   [[nodiscard]] bool can_read() const;
   void put();
   void take();
 };
 
-/// The pipeline of a process: words that its code has written, and that are not yet in their
-/// streams on a board. The first word waits for room in its stream, all others wait behind it. The
-/// process may read meanwhile. A pipeline of N stages that stands still takes at most N words of a
-/// stream.
+/// The pipeline of a process: words that its code has written and that are not yet in their streams
+/// on a board. The first word waits for room in its stream, all others wait behind it. The process
+/// may read meanwhile. A pipeline of N stages that stands still takes at most N words of a stream.
 struct isthmus_pipeline {
   /// Consecutive words of one stream.
   struct Words {
     isthmus_fifo* fifo = nullptr;
     std::size_t count = 0;
   };
-  std::size_t held = 0;  ///< words in it
+  std::size_t held = 0;  ///< words in the pipeline
   Words first;
   std::deque<Words> others;
-  isthmus_fifo* last = nullptr;  ///< stream of the last word
+  isthmus_fifo* last = nullptr;  ///< stream of the last word in the pipeline
   std::size_t stages = 0;
-  /// A number that is new for each process, and each time that words have left the pipeline.
+  /// A number that differs between processes, and changes when words leave the pipeline.
   unsigned long long moved = next();
 
   ISTHMUS_UNCOUNTED static unsigned long long next() {
@@ -104,7 +106,7 @@ struct isthmus_pipeline {
     ++fifo.behind;
     ++held;
   }
-  /// Moves words into their streams as far as there is room.
+  /// Moves words to their streams, as far as these have room.
   ISTHMUS_UNCOUNTED void advance() {
     while (held != 0 && first.fifo->has_room()) {
       --first.fifo->behind;
@@ -149,37 +151,38 @@ ISTHMUS_UNCOUNTED inline void isthmus_fifo::take() {
   }
 }
 
-/// The event for which a function waits.
+/// What a function waits for.
 struct isthmus_wait {
-  bool (*ready)(const void*) = nullptr;  ///< null: the function asks without waiting
+  /// Returns whether the wait is over; null: the function only asks.
+  bool (*ready)(const void*) = nullptr;
   const void* what = nullptr;
-  isthmus_outside* outside = nullptr;  ///< the other kernel's end, else null
-  isthmus_fifo* fifo = nullptr;        ///< the stream within the kernel, else null
-  bool for_room = false;               ///< it waits for room, not for a word
+  isthmus_outside* outside = nullptr;  ///< end at another kernel, else null
+  isthmus_fifo* fifo = nullptr;        ///< stream within the kernel, else null
+  bool for_room = false;               ///< waits for room, not for a word
 };
 
-/// The end of a stream that leads to another kernel; kernel_call.cpp makes it.
+/// A stream's end at another kernel, made by kernel_call.cpp.
 class isthmus_outside {
  public:
   enum how { wait, try_now, look };
   virtual bool read(void* data, std::size_t bytes, void* sideband, std::size_t more, how) = 0;
   virtual bool write(void* data, std::size_t bytes, void* sideband, std::size_t more, how) = 0;
-  /// Waits for `this_one` or any of `others`.
+  /// Waits for `this_one` or any of `others` and returns when one is ready.
   virtual void wait_for(const isthmus_wait& this_one, const std::vector<isthmus_wait>& others) = 0;
 
  protected:
   ~isthmus_outside() = default;
 };
 
-/// Tasks (hls_task.h) and processes, which run beside the function that made them.
+/// The tasks (hls_task.h) and processes that run beside the function which made them.
 class isthmus_tasks {
  public:
-  /// Called by that function: lets tasks run until `what` is ready, or until no task goes on.
-  /// Returns false if no task ever will. Throws std::runtime_error if tasks go on without end.
-  /// Called by a task: lets other tasks run until `what` is ready; if it does not `wait`, only for
-  /// a while.
+  /// Called by the function that made them: lets tasks run until `what` is ready or no task goes
+  /// on; returns false if no task ever will. Throws std::runtime_error if tasks go on without end.
+  ///
+  /// Called by a task: lets other tasks run until `what` is ready; without `wait` only for a while.
   virtual bool run_until(const isthmus_wait& what, bool wait) = 0;
-  /// Returns the pipeline of the calling process; null in a task, or in the function that made
+  /// Returns the pipeline of the calling process; null for a task, and for the function that made
   /// them.
   [[nodiscard]] virtual isthmus_pipeline* pipeline() = 0;
 
@@ -189,7 +192,7 @@ class isthmus_tasks {
 inline isthmus_tasks* isthmus_beside = nullptr;  ///< null without tasks and processes
 inline unsigned long long isthmus_moved = 0;     ///< words moved by all streams
 inline unsigned long long isthmus_crossed = 0;   ///< words moved between kernels
-/// Returns the stages of the pipeline of the loop that runs.
+/// Returns how many stages the pipeline of the running loop has.
 inline std::size_t (*isthmus_stages)() = nullptr;
 
 template <class T, int depth = 0>
@@ -207,16 +210,16 @@ class stream<T, 0> {
   stream& operator=(const stream&) = delete;
   void isthmus_lead_to(isthmus_outside& outside) { outside_ = &outside; }
   void set_name(std::string name) { fifo_.name = std::move(name); }
-  /// Sets the capacity on a board (0: the default) and the stream's name in the code. `line`: line
-  /// of the pragma with the depth, else of the declaration.
+  /// Sets the stream's depth on a board (0: the default) and its name in the code. `line` is the
+  /// line of the pragma with the depth, else of the declaration.
   void isthmus_limit(std::size_t depth, const std::string& name, unsigned line) {
-    constexpr std::size_t usual = 2;  // UG1399, STREAM
+    constexpr std::size_t usual = 2;  // words: UG1399, STREAM
     fifo_.depth = depth == 0 ? usual : depth;
     fifo_.limit = fifo_.depth;
     fifo_.name = name;
     fifo_.line = line;
   }
-  /// Whether the stream has a word now; no other function runs before.
+  /// Returns whether the stream has a word now, without letting other tasks run.
   [[nodiscard]] bool isthmus_has_one() const {
     T value{};
     return outside_ != nullptr ? reads(value, isthmus_outside::look) : fifo_.count > 0;
@@ -240,7 +243,8 @@ class stream<T, 0> {
   [[nodiscard]] std::size_t size() const {
     return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : fifo_.count;
   }
-  /// Throws std::runtime_error for an empty stream: on a card the kernel would wait for ever.
+  /// Reads a word. Throws std::runtime_error if the stream stays empty: on a card the kernel would
+  /// wait for ever.
   T read() {
     T value{};
     read(value);
@@ -265,7 +269,7 @@ class stream<T, 0> {
     }
     take(value);
   }
-  /// Waits for a word of another process, and does not take it.
+  /// Waits until another process has written a word, and leaves it in the stream.
   void isthmus_wait() {
     if (outside_ == nullptr && isthmus_beside != nullptr) {
       join(fifo_.reader);
@@ -337,7 +341,7 @@ class stream<T, 0> {
            isthmus_beside->run_until(
                {ready, this, outside_, outside_ == nullptr ? &fifo_ : nullptr, for_room}, wait);
   }
-  /// Waits for room in a limited stream. Otherwise lets other tasks run now and then.
+  /// Waits for room if the stream is limited, else lets other tasks run now and then.
   ISTHMUS_UNCOUNTED void make_room() {
     constexpr std::size_t many = 65536;
     if (isthmus_beside == nullptr) {
@@ -359,7 +363,7 @@ class stream<T, 0> {
     while (!fifo_.can_write() && others_go_on(&has_room_now, true, true)) {
     }
   }
-  /// Notes the process that runs as the reader or the writer of the stream.
+  /// Makes the running process the reader or writer (`end`) of the stream.
   ISTHMUS_UNCOUNTED void join(isthmus_pipeline*& end) const {
     if (fifo_.limit != 0 && isthmus_beside != nullptr) {
       end = isthmus_beside->pipeline();
@@ -384,7 +388,7 @@ class stream<T, 0> {
     constexpr std::size_t least = 16;
     const std::size_t room = room_ == 0 ? least : 2 * room_;
     std::unique_ptr<T[]> words(new T[room]);
-    for (std::size_t n = 0; n < room_; ++n) {  // all places are in use
+    for (std::size_t n = 0; n < room_; ++n) {  // every place of the ring is in use
       words[n] = words_[(first_ + n) & (room_ - 1)];
     }
     words_ = std::move(words);
@@ -419,18 +423,18 @@ class stream<T, 0> {
   }
 
   mutable isthmus_fifo fifo_;
-  std::unique_ptr<T[]> words_;  ///< a ring, of a power of two
+  std::unique_ptr<T[]> words_;  ///< a ring, whose size is a power of two
   std::size_t room_ = 0;
   std::size_t first_ = 0;
   isthmus_outside* outside_ = nullptr;
 };
 
-/// A stream with a depth, which counts only in a DATAFLOW region.
+/// A stream whose type has a depth, which matters only in a DATAFLOW region.
 template <class T, int depth>
 class stream : public stream<T, 0> {
  public:
   using stream<T, 0>::stream;
-  /// As above; the pragma's depth, if there is one, replaces the type's depth.
+  /// Sets the depth as in the base class; without a pragma's depth (0) the type's depth counts.
   void isthmus_limit(std::size_t said, const std::string& name, unsigned line) {
     stream<T, 0>::isthmus_limit(said == 0 ? depth : said, name, line);
   }

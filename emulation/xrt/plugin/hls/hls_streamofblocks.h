@@ -19,7 +19,7 @@ class read_lock;
 template <class Block>
 class write_lock;
 
-/// A stream of any number of blocks. `Block` is an array type.
+/// A stream of blocks without a limit of their number; `Block` is an array type.
 template <class Block, int depth = 2>
 class stream_of_blocks;
 
@@ -48,7 +48,7 @@ class stream_of_blocks<Block, 2> {
   static bool has_few(const void* which) {
     return static_cast<const stream_of_blocks*>(which)->full_ < many;
   }
-  /// Adds a block. If there are many, lets other tasks run.
+  /// Adds an empty block and returns it; if there are many blocks, lets other tasks run.
   Held& add() {
     if (isthmus_beside != nullptr && !has_few(this)) {
       isthmus_beside->run_until({&has_few, this}, false);
@@ -58,7 +58,7 @@ class stream_of_blocks<Block, 2> {
 
   static constexpr std::size_t many = 64;
   std::string name_;
-  std::deque<Held> blocks_;  // a deque, so that their addresses stay the same
+  std::deque<Held> blocks_;  // elements of a deque keep their addresses
   std::size_t full_ = 0;
 };
 
@@ -68,11 +68,11 @@ class stream_of_blocks : public stream_of_blocks<Block, 2> {
   using stream_of_blocks<Block, 2>::stream_of_blocks;
 };
 
-/// Gives access to the next block; its destructor removes the block.
+/// Gives access to the oldest block; the destructor removes that block.
 template <class Block>
 class read_lock {
  public:
-  /// Throws std::runtime_error without a block: on a card the kernel would wait for ever.
+  /// Throws std::runtime_error if there is no block: on a card the kernel would wait for ever.
   explicit read_lock(stream_of_blocks<Block>& of) : of_(of) {
     while (of.empty()) {
       if (isthmus_beside == nullptr || !isthmus_beside->run_until({&of.has_one, &of}, true)) {
@@ -94,7 +94,7 @@ class read_lock {
   stream_of_blocks<Block>& of_;
 };
 
-/// Gives access to a new block, with undefined values; after its destructor the block can be read.
+/// Gives access to a new block with any values; after the destructor the block can be read.
 template <class Block>
 class write_lock {
  public:

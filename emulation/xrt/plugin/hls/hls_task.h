@@ -15,7 +15,7 @@
 
 namespace hls {
 
-/// Calls `function(arguments...)` again and again; references keep their first objects.
+/// Calls `function(arguments...)` again and again; references stay bound to the first objects.
 class task {
  public:
   task() = default;
@@ -23,7 +23,7 @@ class task {
   task(Result (*function)(Types...), Given&&... given) {
     (*this)(function, std::forward<Given>(given)...);
   }
-  /// Begins the task, unless it has begun.
+  /// Begins the task if it has not begun.
   template <class Result, class... Types, class... Given>
   void operator()(Result (*function)(Types...), Given&&... given) {
     if (turns_ == nullptr) {

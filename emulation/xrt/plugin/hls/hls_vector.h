@@ -12,8 +12,7 @@
 
 namespace hls {
 
-/// A vector. Its size is that of its values; its alignment is the greatest power of two that
-/// divides the size.
+/// A vector, as large as its values and aligned to the greatest power of two that divides its size.
 template <class T, std::size_t count>
 class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
  public:
@@ -27,7 +26,7 @@ class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
     }
   }
   vector(const std::array<T, count>& values) { std::copy(values.begin(), values.end(), values_); }
-  /// Throws std::invalid_argument for a wrong number of values.
+  /// Throws std::invalid_argument unless there are `count` values.
   vector(std::initializer_list<T> values) {
     if (values.size() != count) {
       throw std::invalid_argument("hls::vector: as many values as it has are given, or one");
@@ -46,7 +45,7 @@ class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
   const T* begin() const { return values_; }
   const T* end() const { return values_ + count; }
 
-  /// Returns the results of `action` for each element, as a vector.
+  /// Returns a vector of what `action` returns for each element.
   template <class Action>
   vector isthmus_each(const Action& action) const {
     vector made;
@@ -87,7 +86,7 @@ class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
   ISTHMUS_OPERATION(>>)
 #undef ISTHMUS_OPERATION
 
-  // Compares the first elements that differ.
+  // Vectors compare by the first elements that differ.
   friend bool operator==(const vector& left, const vector& right) {
     return std::equal(left.begin(), left.end(), right.begin());
   }

@@ -1,7 +1,7 @@
-// Included first by each header here: an older standard of C++ ends the compilation at once.
+// Included first by each header here: compilation by an older C++ standard ends at once.
 #pragma once
 
 #if __cplusplus < 201703L
 #error "Isthmus's headers of HLS need -std=c++17 or later"
-#include "use -std=c++17 or later"  // what is not there ends the compilation, an error does not
+#include "use -std=c++17 or later"  // a missing header ends the compilation; #error does not
 #endif

@@ -21,16 +21,17 @@ namespace hls {
 
 class isthmus_turns;
 
-/// Most words that tasks pass among themselves while the kernel waits. More count as endless; they
-/// take some minutes of computing.
+/// Most words that tasks may pass among themselves while the kernel waits: some minutes of
+/// computing. More words count as endless.
 inline unsigned long long isthmus_most_in_vain = 1ULL << 30U;
 
-/// Position of the function that runs, for the loop counters (phases.cpp).
+/// Trail (phases.hpp) of the running function, for the loop counters.
 inline void* isthmus_trail = nullptr;
-/// Called when no process can go on. Returns whether it made room in a stream (processes.cpp).
+/// Makes room in a full stream if no process can go on; returns whether it did (processes.cpp).
 inline bool (*isthmus_relieve)(const std::vector<isthmus_turns*>& there) = nullptr;
 
-/// A function with a separate stack. A task is called again and again, a process once.
+/// A function with its own stack. The function of a task is called again and again, that of a
+/// process once.
 class isthmus_turns {
  public:
   explicit isthmus_turns(std::function<void()> called, std::string process = "")
@@ -52,7 +53,8 @@ class isthmus_turns {
     kept_stacks().push_back(stack_);
   }
 
-  /// Runs the function until it waits or ends, unless it still waits. Throws its exception.
+  /// Resumes the function until it waits or ends; does nothing while its wait is not over. Throws
+  /// what the function throws.
   void go_on() {
     if (is_done_ || (waits_.ready != nullptr && !waits_.ready(waits_.what))) {
       return;
@@ -69,13 +71,13 @@ class isthmus_turns {
   }
 
   [[nodiscard]] bool is_done() const { return is_done_; }
-  /// Returns "split (line 12)"; empty for a task.
+  /// Returns the process's name and line, "split (line 12)"; empty for a task.
   [[nodiscard]] const std::string& process() const { return process_; }
   [[nodiscard]] const isthmus_wait& waits() const { return waits_; }
   isthmus_pipeline& pipeline() { return pipeline_; }
   static isthmus_tasks& others() { return all(); }
 
-  /// Waits until all words in the pipeline of the process that runs are in their streams.
+  /// Waits until all words in the running process's pipeline are in their streams.
   static void empty_pipeline() {
     isthmus_pipeline* const pipeline = all().pipeline();
     const auto is_empty = [](const void* what) {
@@ -91,8 +93,8 @@ class isthmus_turns {
  private:
   static constexpr std::size_t stack_bytes = std::size_t{64}
                                              << 20U;  // only accessed pages take memory
-  static constexpr std::size_t guard_bytes = 4096;  ///< without access, for a stack that overflows
-  using Place = void* [5];                          ///< buffer of __builtin_setjmp
+  static constexpr std::size_t guard_bytes = 4096;    ///< no access: a stack overflow ends there
+  using Place = void* [5];                            ///< buffer of __builtin_setjmp
 
   struct All final : isthmus_tasks {
     std::vector<isthmus_turns*> there;
@@ -132,7 +134,7 @@ class isthmus_turns {
             const isthmus_wait& one = what.outside != nullptr ? what : turn.outside[0];
             one.outside->wait_for(one, turn.outside);
           } else if (what.outside != nullptr) {
-            return true;  // other functions may wait for other kernels
+            return true;  // another kernel may be what other functions wait for
           }
         } else if (isthmus_relieve == nullptr || !isthmus_relieve(there)) {
           if (!wait || !turn.asks || !turn.processes) {
@@ -143,12 +145,12 @@ class isthmus_turns {
       }
     }
 
-    /// Result of one turn of each function.
+    /// What happened when each function had its turn once.
     struct Turn {
       bool went_on = false;
-      bool asks = false;                  ///< a function asks without waiting
-      bool processes = false;             ///< a function is a process
-      std::vector<isthmus_wait> outside;  ///< waits for other kernels
+      bool asks = false;                  ///< whether a function asks without waiting
+      bool processes = false;             ///< whether a function is a process
+      std::vector<isthmus_wait> outside;  ///< what functions wait for at other kernels
     };
     Turn every_turn() {
       Turn turn;
@@ -170,8 +172,8 @@ class isthmus_turns {
       turn.went_on = turn.went_on || isthmus_moved != moved;
       return turn;
     }
-    /// Returns the number of turns without a move after which no move is expected. A function that
-    /// asks without waiting may count its questions, and move or end after some number of them.
+    /// Returns how many turns without a move prove that nothing will move. A function that asks
+    /// without waiting may count its questions, and move or end after some number of them.
     static int patience(const Turn& turn) {
       constexpr int of_tasks = 100;
       constexpr int of_processes = 1'000'000;
@@ -191,11 +193,11 @@ class isthmus_turns {
     }
   };
   static All& all() {
-    static All* const made = new All;  // outlives all tasks
+    static All* const made = new All;  // never destroyed: tasks may end later
     return *made;
   }
 
-  /// Stacks of functions that have ended: a region in a loop makes its processes each time.
+  /// Stacks of ended functions, for reuse: a region in a loop makes its processes each time.
   static std::vector<void*>& kept_stacks() {
     static auto* const kept = new std::vector<void*>;
     return *kept;
@@ -215,8 +217,8 @@ class isthmus_turns {
     return stack;
   }
 
-  /// Switches to `to`, or begins with `first`; returns on a switch to `from`. swapcontext would
-  /// make a system call each time.
+  /// Switches to `to`, or to the begin `first`; returns when something switches to `from`.
+  /// swapcontext would make a system call at each switch.
   [[gnu::noinline]] static void change(void** from, void** to, const ucontext_t& first) {
     if (__builtin_setjmp(from) == 0) {
       if (to == nullptr) {

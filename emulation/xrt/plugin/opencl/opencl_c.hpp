@@ -33,7 +33,7 @@ inline constexpr float M_SQRT1_2_F = 0.70710678118654752440F;
 
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
-/// The integer type of twice the width.
+/// The integer type of twice T's width.
 template <class T>
 using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
 template <class T>
@@ -44,7 +44,7 @@ T saturated(__int128 value) {
   return value < Limits::min() ? Limits::min() : value > Limits::max() ? Limits::max() : T(value);
 }
 
-// Functions of elements. All arguments have one type, except those of functions like pow.
+// Functions of one element. All arguments have the same type, except in functions like pow.
 #define ISTHMUS_1(name, ...)                             \
   template <class A>                                     \
   inline auto name(const A& a_) {                        \
@@ -178,7 +178,7 @@ ISTHMUS_1(popcount, decltype(a)(__builtin_popcountll(Unsigned<decltype(a)>(a))))
 #undef ISTHMUS_2
 #undef ISTHMUS_3
 
-// They return 0 or 1 for numbers; 0 or -1 in each element of vectors.
+// Tests return 0 or 1 for scalars, and 0 or -1 in each element for vectors.
 #define ISTHMUS_TEST(name, op)               \
   template <class A, class B>                \
   inline auto name(const A& a, const B& b) { \
@@ -208,7 +208,7 @@ inline auto isfinite(const A& a) {
   return isless(fabs(a), A(INFINITY));
 }
 
-/// `any`: whether the highest bit of an element is set; `all`: whether those of all elements are.
+/// any: whether an element's highest bit is set; all: whether all elements' highest bits are.
 template <class A>
 inline int any(const A& a) {
   bool found = false;
@@ -225,7 +225,7 @@ inline int all(const A& a) {
   }
   return found ? 1 : 0;
 }
-/// select: returns b if c is not 0, else a; for vectors, by the highest bit of each element of c.
+/// Returns b if c is not 0, else a. For vectors the highest bit of each element of c decides.
 template <class A, class B, class C>
 inline auto select(const A& a_, const B& b_, const C& c_) {
   return each(
@@ -271,9 +271,9 @@ inline Vec<T, n> cross(const Vec<T, n>& a, const Vec<T, n>& b) {
   return made;
 }
 
-// convert_T, as_T, vloadN and vstoreN, as build_kernel spells them.
+// convert_T, as_T, vloadN and vstoreN under the names that `isthmus card kernel build` gives them.
 
-/// `how`: the last letter of _rte, _rtz, _rtp or _rtn; without it, rounds towards zero as C does.
+/// `how` is the last letter of _rte, _rtz, _rtp or _rtn; without it the value rounds towards zero.
 template <class To, bool saturates, char how, class From>
 inline To convert(const From& from) {
   using T = typename Shape<To>::Element;
@@ -324,7 +324,7 @@ inline void vstore(const V& value, std::size_t offset, T* to) {
   }
 }
 
-// One work-item runs at a time.
+// No operation needs to be atomic, because one work-item runs at a time.
 #define ISTHMUS_ATOMIC(name, ...)       \
   template <class T, class B>           \
   inline T name(volatile T* at, B b_) { \

@@ -1,5 +1,5 @@
-// Vectors of OpenCL C. ISTHMUS_PARTS_N lists the parts of vectors of N elements that the kernel's
-// source names (v.s0, v.zwxy, v.hi).
+// The vectors of OpenCL C. ISTHMUS_PARTS_N lists those parts of N-element vectors that the kernel's
+// source names (v.s0, v.zwxy, v.hi), so that only these are compiled.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct Native {
   typedef T Type __attribute__((vector_size(sizeof(T) * lanes(n))));
 };
 
-/// Several elements of a vector, such as v.zwxy, at the address of the vector. Whole: type of the
-/// vector, of `n` elements. Taken: type of these elements as a vector.
+/// Several elements of a vector, such as v.zwxy, at the vector's own address. `Whole` is the type
+/// of the vector of `n` elements, `Taken` the vector type of the selected elements.
 template <class Whole, class Taken, class T, int n, int... from>
 struct Part {
   T element[lanes(n)];
@@ -78,7 +78,7 @@ ISTHMUS_ELEMENTS(16, ISTHMUS_PARTS_16)
 #undef ISTHMUS_PART
 #undef ISTHMUS_ELEMENTS
 
-/// Type and number of the elements of scalars, vectors and parts of vectors.
+/// Element type and number of elements of a scalar, a vector or a part of a vector.
 template <class T>
 struct Shape {
   using Element = T;
@@ -162,7 +162,7 @@ struct Vec : Elements<T, n> {
   ISTHMUS_DIVISION(/)
   ISTHMUS_DIVISION(%)
 #undef ISTHMUS_DIVISION
-  // Each element of the result is -1 for true, 0 for false.
+  // Comparisons return a vector with -1 for true and 0 for false in each element.
 #define ISTHMUS_COMPARISON(op)                                         \
   ISTHMUS_INLINE friend Mask operator op(const Vec& a, const Vec& b) { \
     return Mask::of((typename Mask::Type)(a.native op b.native));      \
@@ -194,8 +194,8 @@ struct Vec : Elements<T, n> {
   }
 
  private:
-  /// Returns the vector with 1 in place of integers that are 0. Division by 0 is no error in OpenCL
-  /// C, and the fourth element of a vector of 3 has no value.
+  /// Returns the vector with 1 in place of each integer 0. In OpenCL C division by 0 is no error,
+  /// and the fourth element of a vector of 3 has no value.
   ISTHMUS_INLINE Type divisor() const {
     if constexpr (std::is_integral_v<T>) {
       return native - (Type)(native == 0);
@@ -234,7 +234,7 @@ ISTHMUS_VECTORS(float)
 ISTHMUS_VECTORS(double)
 #undef ISTHMUS_VECTORS
 
-/// The vector type for `n` elements; the scalar type for one.
+/// The vector type of `n` elements; for 1 the scalar type.
 template <class T, int n>
 struct OfLength {
   using Type = Vec<T, n>;
@@ -244,8 +244,8 @@ struct OfLength<T, 1> {
   using Type = T;
 };
 
-/// Returns the results of `function` for each element of its arguments; scalars go with each
-/// element.
+/// Returns a vector of what `function` returns for each element of its arguments; a scalar argument
+/// is used with every element.
 template <class Function, class... A>
 ISTHMUS_INLINE inline auto each(const Function& function, const A&... a) {
   constexpr int length = [] {
@@ -258,7 +258,7 @@ ISTHMUS_INLINE inline auto each(const Function& function, const A&... a) {
   if constexpr (length == 1) {
     return function(a...);
   } else {
-    // A scalar beside a vector gets the type of the vector's elements.
+    // A scalar beside a vector becomes an element of the vector's type.
     using Element = std::common_type_t<
         std::conditional_t<Shape<A>::length == 1, bool, typename Shape<A>::Element>...>;
     Vec<decltype(function(static_cast<std::conditional_t<Shape<A>::length == 1, Element,

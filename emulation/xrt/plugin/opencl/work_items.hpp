@@ -1,5 +1,5 @@
-// Runs a kernel in OpenCL C for each work-item of a group. XRT starts a kernel once for each group;
-// registers behind the arguments hold the group's number.
+// Runs an OpenCL C kernel for each work-item of a group. XRT starts the kernel once for each group,
+// whose number is in registers after the arguments.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace isthmus::opencl {
 
 using Three = std::array<std::size_t, 3>;
 
-/// The registers behind the arguments, in this order.
+/// The registers after the arguments, in their order.
 struct Work {
   Three group{}, offset{}, size{}, local{};
   std::size_t dimensions = 0;
@@ -25,9 +25,10 @@ struct Work {
 inline constexpr std::size_t work_registers = sizeof(Work) / sizeof(std::size_t);
 
 inline Work work;
-inline Three item;  ///< the work-item that runs, within its group
+inline Three item;  ///< the work-item that runs, by its place in the group
 
-/// Work-items that wait for one another: each has a stack, and runs until it ends or waits.
+/// Work-items that wait for one another at barriers: each has a stack, and runs until it ends or
+/// waits.
 class Waiting {
  public:
   explicit Waiting(std::size_t count) : items_(count) {}
@@ -39,7 +40,8 @@ class Waiting {
     }
   }
 
-  /// `place(n)` sets the item that goes on; `body` is the function of each item.
+  /// Runs all items. `place(n)` makes item n the one that runs; `body` is the function of each
+  /// item.
   template <class Place, class Body>
   void run(const Place& place, Body& body) {
     stacks_ = mmap(nullptr, items_.size() * stack_bytes, PROT_READ | PROT_WRITE,
@@ -100,8 +102,8 @@ class Waiting {
   void* stacks_ = MAP_FAILED;
 };
 
-/// Calls `body` for each item of the group in the registers. If a program starts the kernel without
-/// OpenCL, the registers are empty: then one group of the required size runs.
+/// Calls `body` for each item of the group that the registers name. If a program starts the kernel
+/// without OpenCL, the registers are empty: then one group of the required size runs.
 template <class Body>
 void run_group(const std::uint64_t* registers, const Three& required, bool waits, Body body) {
   std::memcpy(&work, registers, sizeof(work));
@@ -117,7 +119,7 @@ void run_group(const std::uint64_t* registers, const Three& required, bool waits
     item = {n % work.local[0], n / work.local[0] % work.local[1],
             n / work.local[0] / work.local[1]};
   };
-  Waiting::now = nullptr;  // a run that failed may have left it set
+  Waiting::now = nullptr;  // a run that failed may have left a pointer
   if (waits && count > 1) {
     Waiting(count).run(place, body);
     return;
@@ -150,12 +152,12 @@ inline void barrier(unsigned /*fence*/) {
   }
 }
 inline void work_group_barrier(unsigned fence) { barrier(fence); }
-// Does nothing: items run one after the other, so each sees all writes of the last.
+// Fences do nothing: items run one after the other, so each sees all earlier writes.
 inline void mem_fence(unsigned /*fence*/) {}
 inline void read_mem_fence(unsigned /*fence*/) {}
 inline void write_mem_fence(unsigned /*fence*/) {}
 
-// A group copies together: its first item does the whole copy, because it runs first.
+// The group's first item makes the whole copy, because it runs first.
 using event_t = std::size_t;
 template <class T>
 event_t async_work_group_strided_copy(T* to, std::size_t to_step, const T* from,

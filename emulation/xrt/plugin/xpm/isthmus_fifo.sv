@@ -1,5 +1,5 @@
-// What stands in for the FIFOs of AMD's XPM: the words, their order, and full and empty. Side by
-// side with AMD's it may be some clocks quicker.
+// Replaces the FIFOs of AMD's XPM, with the same words, order, full and empty; it may be some
+// clocks faster.
 module isthmus_fifo #(
     parameter int DEPTH = 2048,
     parameter int WRITE_WIDTH = 32,
@@ -8,9 +8,9 @@ module isthmus_fifo #(
     parameter int READ_COUNT_WIDTH = 1,
     parameter int PROG_FULL = 10,
     parameter int PROG_EMPTY = 10,
-    parameter bit FALLS_THROUGH = 0,  // the first word is shown before it is asked for
-    parameter int LATENCY = 1,        // else a word is there so many clocks later
-    parameter int STAGES = 0          // of registers between two clocks
+    parameter bit FALLS_THROUGH = 0,  // shows the first word before rd_en
+    parameter int LATENCY = 1,        // else clocks from rd_en to the word
+    parameter int STAGES = 0          // registers between two clocks
 ) (
     input  logic                         rst,
     input  logic                         wr_clk,
@@ -43,8 +43,8 @@ module isthmus_fifo #(
   typedef logic [Bits:0] count_t;
 
   logic [WRITE_WIDTH-1:0] words[DEPTH];
-  count_t written, taken;  // words, modulo twice the depth
-  count_t written_there, taken_there;  // as the other side knows them
+  count_t written, taken;  // words so far, modulo twice DEPTH
+  count_t written_there, taken_there;  // as the other clock knows them
   count_t written_on_its_way[Between];
   count_t taken_on_its_way[Between];
   count_t in_writing, in_reading;

@@ -1,4 +1,4 @@
-// AMD's xpm_fifo_async by its names; what does not concern the words is left out.
+// Has the name and ports of AMD's xpm_fifo_async, without what does not concern the words.
 module xpm_fifo_async #(
     parameter FIFO_MEMORY_TYPE = "auto",
     parameter ECC_MODE = "no_ecc",

@@ -1,4 +1,4 @@
-"""Findings of studies, as data: terminal, page, Markdown, JSON and Python show the same."""
+"""Collects the findings of studies as data, which terminal, page, files and Python show alike."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MOST_HEADLINES", "Finding", "findings", "plain", "shown"]
 
 
 def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
-    """Findings of the studies of a run, each study's headlines first.
+    """Returns findings of the studies of a run, each study's headlines first.
 
     ``summary``: the summary of the run, if already computed.
     """
@@ -40,7 +40,7 @@ def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
 
 
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
-    """Puts ``first`` before the other findings of their study, whose last headlines give way."""
+    """Puts ``first`` before their study's other findings; its last headlines lose their place."""
     results: list[Finding] = []
     for study in dict.fromkeys(finding.study for finding in (*others, *first)):
         of_study = [finding for finding in (*first, *others) if finding.study == study]

@@ -1,4 +1,4 @@
-"""Findings of the study ``beff``: b_eff, and rate and latency of messages."""
+"""Makes the findings of study ``beff``: b_eff, and rate and latency of messages."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MESSAGES = {
     "window": "many messages one way",
     "window_both": "many messages both ways",
 }
-"""Operations of two ranks in words."""
+"""Words for operations of two ranks."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """Headlines: b_eff of the fastest channel, its gain, the largest messages; then other findings.
+    """Headlines: b_eff of the fastest channel, its gain, the largest messages; then the rest.
 
     Messages of two ranks come last: they are measured on request only.
     """
@@ -56,7 +56,7 @@ def _without_network(context: AnalysisContext, finding: Finding) -> bool:
 
 
 def _better(context: AnalysisContext, means: Sequence[tuple[str, Finding]]) -> Iterator[Finding]:
-    """Ratio of the fastest channel to the next one of the same devices, where significant."""
+    """Yields the ratio of the fastest channel to the next of the same devices, if significant."""
     by_device: dict[str, list[tuple[str, Finding]]] = {}
     for channel, finding in means:
         by_device.setdefault(finding.device, []).append((channel, finding))
@@ -68,7 +68,7 @@ def _better(context: AnalysisContext, means: Sequence[tuple[str, Finding]]) -> I
             continue
         gain = first.interval.over(second.interval)
         gain = gain.with_confidence(context.simultaneous(len(ranked) - 1))
-        # ``judge`` expects a ratio of times; this is one of rates, so "slower" means faster.
+        # ``judge`` expects a ratio of times; ``gain`` is one of rates, so "slower" means faster.
         if context.judge(gain) == "slower":
             yield msgspec.structs.replace(
                 first, subject=f"{best} over {usual}", quantity="b_eff",
@@ -84,7 +84,7 @@ def _finding(
     context: AnalysisContext, row: Any, template: str, quantity: str, interval: Interval,
     unit: str, values: Mapping[str, str] = MappingProxyType({}), **fields: Any,
 ) -> Finding:  # fmt: skip
-    """Makes a finding as ``common.finding_of``, which names the ranks and the channel."""
+    """Makes a finding by ``common.finding_of`` that also names the ranks and the channel."""
     count = int(getattr(row, "ranks", 1) or 1)
     who = f"{common.title(context, row.device)}, {count} rank{'s' if count > 1 else ''}"
     words = {"channel": str(row.channel), **values}
@@ -94,7 +94,7 @@ def _finding(
 
 
 def _b_eff(context: AnalysisContext) -> Iterator[tuple[str, Finding]]:
-    """Each channel with its finding, the fastest channel first."""
+    """Yields each channel with its finding, the fastest channel first."""
     table = beff.b_eff(context).table.sort_values("median_Bps", ascending=False)
     for row in each(table):
         theirs = float(getattr(row, "published_Bps", np.nan))
@@ -114,7 +114,7 @@ def _b_eff(context: AnalysisContext) -> Iterator[tuple[str, Finding]]:
 
 
 def _largest(context: AnalysisContext) -> Iterator[Finding]:
-    """Rate of the largest messages, as a share of the links' rate."""
+    """Yields the rate of the largest messages, as a share of the links' rate."""
     table = beff.by_size(context).table
     tops = [
         common.pick(rows, rows["bytes"].idxmax())
@@ -136,7 +136,7 @@ def _largest(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _latencies(context: AnalysisContext) -> Iterator[Finding]:
-    """Start-up time and rate of a message, where a straight line fits time over size."""
+    """Yields start-up time and rate of a message, where a straight line fits time over size."""
     table = beff.constants(context).table
     for row in each(table[table["worst_residual"].abs() <= NO_LAW]):
         yield _finding(
@@ -148,7 +148,7 @@ def _latencies(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _messages(context: AnalysisContext) -> Iterator[Finding]:
-    """Latency of the smallest message of two ranks, and rate of many of the largest."""
+    """Yields two ranks' latency of the smallest message, and rate of many of the largest size."""
     same = ["operation", "device", "channel", "depth", "memory", "clock"]
     for (operation, *_), rows in groups(beff.messages(context).table, same):
         latency = operation == "pingpong"

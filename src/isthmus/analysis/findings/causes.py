@@ -1,4 +1,4 @@
-"""Why a device's copies are slower than its link: bad checks, and what the times show.
+"""Finds why a device's copies are slower than its link allows: bad checks, and signs in the times.
 
 Causes come in this order:
 
@@ -39,7 +39,7 @@ from isthmus.thresholds import AS_FAST, FAIR, GOOD, LARGE, LOWER, SMALL, START_U
 from isthmus.units import format_size, percent
 
 ORDINARY = ("pageable", "aligned", "hugepage")
-"""Kinds of memory that a driver may have to copy before the device reaches them."""
+"""Kinds of memory that a driver may have to copy before the device can reach the data."""
 COPIES = ("write", "read", "read_bandwidth", "write_bandwidth")
 MOST = 2
 """Largest number of causes that a sentence names."""
@@ -54,13 +54,13 @@ def copies_of(rows: Frame) -> Frame:
 
 
 def large_of(copies: Frame) -> Frame:
-    """Copies on a known link whose size shows its rate: larger copies are hardly faster."""
+    """Large copies on a known link whose rates are final: larger copies are hardly faster."""
     large = copies["limit"].eq("link") & (copies["bytes"] >= LARGE)
     return copies[large & copies["plateau"].eq(True)]
 
 
 def best_of(copies: Frame) -> Iterator[Any]:
-    """The best kind of memory in each direction, at the largest size of each kind."""
+    """Yields the row of the best kind of memory in each direction, at each kind's largest size."""
     largest = copies[
         copies["bytes"] == copies.groupby(["operation", "memory"]).spread("bytes", Series.max)
     ]
@@ -69,7 +69,7 @@ def best_of(copies: Frame) -> Iterator[Any]:
 
 
 def lowest_of(best: Iterable[Any]) -> Any:
-    """The row with the least share of its limit."""
+    """Returns the row whose rate is the least share of its limit."""
     return min(best, key=lambda row: float(row.limit_share))
 
 
@@ -95,7 +95,7 @@ def lesser_link(run: Run, device: DeviceRecord) -> str:
 
 
 def by_check(check: Check, result: Result) -> Cause:
-    """The cause that a check's result shows."""
+    """Makes the cause that a check's result shows."""
     return Cause(
         kind="check", of=check.fault, evidence=result.found, command=result.command,
         check=check.name,
@@ -105,7 +105,7 @@ def by_check(check: Check, result: Result) -> Cause:
 def causes_of(
     run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any], filling: Any | None
 ) -> list[Cause]:
-    """Why the slowest direction is below its limit; empty if it is not.
+    """Returns why the slowest direction is below its limit; empty if it is not below.
 
     ``filling``: copy of another device that fills the same link; None without such a device.
     """
@@ -119,7 +119,7 @@ def causes_of(
     causes = [*(by_check(*pair) for pair in bad), *timing, *_bounced(run, device, rows, best)]
     ordinary = list(_only_ordinary(run, device, lowest))
     explained = [check for check, _ in bad if explains(check, rows, lowest)]
-    # Known runs used the card's own API; another API may be slower on a healthy link.
+    # Known runs used the card's own API; another API may be slower on a link that is well.
     by_other_api = filling is not None and not backends.of(device.backend).own_api
     excused = explained or timing or ordinary or by_other_api
     less = [] if excused else list(_less(run, device, best))
@@ -131,7 +131,7 @@ def causes_of(
 
 
 def furthest_below(device: DeviceRecord, best: Sequence[Any]) -> Any | None:
-    """The copy that is furthest below the slowest known run of its family; None if none is."""
+    """The copy that is furthest below its family's slowest known run; None if none is below."""
     rows_with_runs = [(row, runs) for row in best if (runs := known_of(device, row))]
     below = {float(row.bandwidth_Bps) / runs.least: row for row, runs in rows_with_runs}
     least = min(below, default=AS_FAST)
@@ -158,7 +158,7 @@ def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
 
 
 def _again(run: Run, device: DeviceRecord) -> Invocation | str:
-    """The command that measures again: a later run shows whether another user slowed the link."""
+    """The command to measure again: other times later mean that another user slowed the link."""
     return again(run, "transfer", [device.address]) or ""
 
 
@@ -184,7 +184,7 @@ def _only_ordinary(run: Run, device: DeviceRecord, row: Any) -> Iterator[Cause]:
 
 
 def _unsteady(rows: Frame) -> Iterator[Cause]:
-    """Yields a cause if the best sample is much faster than the median, though the host is idle."""
+    """Yields a cause if a sample is much faster than the median on an undisturbed host."""
     direct = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY)]))
     for row in sorted(best_of(direct), key=lambda row: float(row.limit_share)):
         same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
@@ -244,7 +244,7 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
 
 
 def _medians(point: Point) -> list[float]:
-    """Seconds of each process, in order."""
+    """Median seconds of each process of a point, in order."""
     reruns = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
     return [float(np.median(rerun.seconds("host"))) for rerun in reruns]
 
@@ -253,7 +253,7 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
     """Yields a cause if ordinary memory is much slower than the best kind, at the same size."""
     for row in best:
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
-        # Least times are compared: another user of the link disturbs only some samples.
+        # The shortest times are compared: another user of the link disturbs only some samples.
         slow = same[LOWER * same["min_s"] > row.min_s]
         for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
             rates = [
@@ -272,7 +272,7 @@ def _unexplained(
     run: Run, device: DeviceRecord, row: Any, results: Sequence[tuple[Check, Result]],
     filling: Any | None,
 ) -> Iterator[Cause]:  # fmt: skip
-    """Possible causes where no check is bad, with the commands that decide; see ``causes_of``."""
+    """Yields possible causes where no check is bad, with the commands that decide."""
     if filling is not None:
         command = again(run, "transfer", [device.address, str(filling.device)]) or ""
         filled = f"{filling.device} reaches {percent(filling.limit_share)} of the same link"

@@ -1,4 +1,4 @@
-"""Functions for findings of several studies: figures of a row, references and names."""
+"""Provides findings of several studies with a row's figures, references and names."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from isthmus.thresholds import FAIR, GOOD, SMALL
 from isthmus.units import format_size
 
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
-"""Kinds of memory in order of preference, if several are equally fast."""
+"""Kinds of memory in order of preference, for the choice among equally fast kinds."""
 
 
 def backend_of(
     context: AnalysisContext, address: str
 ) -> BackendDescription | type[BackendDescription]:
-    """The backend of a device; the base class with its defaults if the backend is not installed."""
+    """The backend of a device, or the base class with defaults if the backend is not installed."""
     record = device_of(context, address)
     return backends.of(record.backend if record else "")
 
@@ -48,12 +48,12 @@ def call_for(context: AnalysisContext, address: str, memory: str) -> str:
 
 
 def device_of(context: AnalysisContext, address: str) -> DeviceRecord | None:
-    """The run's record of a device."""
+    """The record of a device in the run; None if the run has none."""
     return next((device for device in context.run.devices if device.address == address), None)
 
 
 def simulated(context: AnalysisContext, address: str) -> bool:
-    """Whether a device is a model."""
+    """Whether a device is a model, whose times are simulated."""
     record = device_of(context, address)
     return record is not None and record.simulated
 
@@ -67,7 +67,7 @@ def title(context: AnalysisContext, address: str) -> str:
 
 
 def who(context: AnalysisContext, row: Any) -> str:
-    """Name of the device; with memory and axes if the operation has several of them."""
+    """Name of a row's device; with memory and axes if the operation was measured with several."""
     rows = context.rows[context.rows["device"] == row.device]
     rows = rows[rows["operation"] == row.operation]
     distinguishing = [getattr(row, name) for name in ("memory", "axes") if rows[name].nunique() > 1]
@@ -81,7 +81,7 @@ def to_decide(context: AnalysisContext, *devices: str) -> Invocation | str:
 
 
 def reference_of(row: Any) -> Reference | None:
-    """The limit of a row's rate; None if none is known, or if larger sizes are faster."""
+    """The limit of a row's rate; None without a known limit, or if larger sizes are faster."""
     if not (row.limit_Bps > 0 and row.limit_share > 0):
         return None
     kind: ReferenceKind = "memcpy" if row.limit == "memcpy" else "limit"
@@ -96,7 +96,7 @@ def named(reference: Reference) -> str:
 
 
 def verdict_of(share: float | None) -> Verdict:
-    """Verdict on a share of a limit."""
+    """Judges a rate by its share of the limit."""
     if share is None or not math.isfinite(share):
         return "none"
     return "good" if share >= GOOD else "fair" if share >= FAIR else "poor"
@@ -108,7 +108,7 @@ REMARKS: dict[str, str] = {
 
 
 def pick(rows: Frame, label: Any) -> Any:
-    """The row with a label, with its columns as attributes."""
+    """The row of a frame with this label; the row's columns are attributes."""
     return next(each(rows.labelled([label])))
 
 
@@ -120,7 +120,7 @@ def at_largest(rows: Frame) -> Any:
 
 
 def at_plateau(rows: Frame) -> Any:
-    """The row whose rate is the headline of a curve: on the plateau, at the most certain size.
+    """The row whose rate is the headline of a curve: on the plateau, the size measured best.
 
     Without a plateau the row of the largest size.
     """
@@ -132,13 +132,13 @@ def at_plateau(rows: Frame) -> Any:
 
 
 def at_small(rows: Frame) -> Any:
-    """The row of the largest size up to 4 KiB, else the row of the smallest size."""
+    """The row of the largest size up to 4 KiB; without such sizes, that of the smallest size."""
     small = rows[rows["bytes"] <= SMALL]
     return pick(rows, rows["bytes"].idxmin() if small.empty else small["bytes"].idxmax())
 
 
 def at_peak(rows: Frame) -> Any:
-    """The row of the highest rate."""
+    """Returns the row with the highest rate."""
     return pick(rows, rows["bandwidth_Bps"].idxmax())
 
 
@@ -185,7 +185,7 @@ def finding_of(
 def headed(
     head: Sequence[Finding], others: Iterable[Finding], most: int = MOST_HEADLINES
 ) -> list[Finding]:
-    """``head`` as headlines, at most ``most``, then the other findings."""
+    """Makes the first ``most`` findings of ``head`` headlines, and appends all others."""
     first = head[:most]
     headlines = [msgspec.structs.replace(finding, headline=True) for finding in first]
     return [*headlines, *(finding for finding in others if finding not in first)]

@@ -1,6 +1,6 @@
-"""Findings on time over size: the curve of each series, and the parts of a small copy's time.
+"""Makes findings on time over size: each series' curve, and the parts of a small copy's time.
 
-``ways`` has the words for each operation; operations without words are left out.
+Functions take ``ways``, words for each operation; operations without words are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isthmus.units import percent
 
 
 def of_splits(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
-    """The largest part or two of a small copy's time, where its parts are known."""
+    """Yields the one or two largest parts of a small copy's time, where its parts are known."""
     for split in splits(context):
         first, seconds = split.largest[0]
         time = shown(split.seconds, "s")
@@ -36,7 +36,7 @@ def of_splits(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Fin
 
 
 def of_curves(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
-    """One finding for each straight part of time over bytes of a series, or that no curve fits."""
+    """Yields a finding for each straight part of a series' time over bytes, or if no curve fits."""
     for (device, _, operation, *_), rows, fitted in curves(context):
         few = sum(line.points for line in fitted.lines) < LEAST_SIZES
         if few or operation not in ways or not context.is_reported(device):
@@ -59,7 +59,7 @@ def of_curves(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Fin
 
 
 def _curve(what: str, line: AlphaBeta, named: str, of: int) -> str:
-    """A line as a sentence; the intervals of its figures are left out if it becomes too long."""
+    """Writes a line as a sentence, without the figures' intervals if it becomes too long."""
     values = {"what": what, "who": named}
     values |= {"size": wording.size(line.smallest), "largest": wording.size(line.largest)}
     kind = "curve_between" if of > 1 else "curve"

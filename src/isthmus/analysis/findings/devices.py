@@ -1,4 +1,4 @@
-"""Joins findings on alike devices, and compares several APIs on one card or processor.
+"""Joins findings on alike devices, and compares the APIs of one card or processor.
 
 Alike devices share one finding with their range; a device that differs has its own. If a card is
 measured by its own API, each other API has one finding: the difference between the two.
@@ -22,9 +22,9 @@ from isthmus.thresholds import SMALL
 
 
 def beside(run: Run) -> dict[str, str]:
-    """Addresses of further APIs on a card, each with the address of the card's own API.
+    """Addresses of a card's further APIs, each with the address of the card by its own API.
 
-    Further runtimes that compute on the processor are included, each with the first runtime.
+    Further runtimes that compute on the processor are included, with the first such runtime.
     """
     own: dict[str, DeviceRecord] = {}
     reached = [record for record in run.devices if record.real and not record.added]
@@ -37,7 +37,7 @@ def beside(run: Run) -> dict[str, str]:
 
 
 def _subject(device: DeviceRecord) -> str:
-    """The card or processor behind a device, as ``FoundDevice.subject``; empty if unknown."""
+    """The card or processor that a device is, as in ``FoundDevice.subject``; empty if unknown."""
     if device.simulated or not backends.of(device.backend).has_runtime:
         return ""
     if device.properties.get("type") == "cpu":
@@ -46,7 +46,7 @@ def _subject(device: DeviceRecord) -> str:
 
 
 def kinds(run: Run) -> dict[tuple[str, ...], list[DeviceRecord]]:
-    """The devices that a run measures fully, by kind."""
+    """The devices that a run measures fully, by kind; findings of one kind may be joined."""
     result: dict[tuple[str, ...], list[DeviceRecord]] = {}
     others = beside(run)
     for device in run.devices:
@@ -56,9 +56,9 @@ def kinds(run: Run) -> dict[tuple[str, ...], list[DeviceRecord]]:
 
 
 def of_alike(context: AnalysisContext, each: Sequence[Finding]) -> list[Finding]:
-    """Returns the findings after joining those of alike devices.
+    """Joins the findings of devices that are alike.
 
-    ``each``: findings on the same quantity, one of each device.
+    ``each``: findings on the same quantity, one finding for each device.
     """
     of_device = {finding.device: finding for finding in each}
     result: list[Finding] = []
@@ -70,7 +70,7 @@ def of_alike(context: AnalysisContext, each: Sequence[Finding]) -> list[Finding]
 
 
 def _joined(name: str, findings: Sequence[Finding]) -> list[Finding]:
-    """One finding on the devices that agree, and one on each device that does not."""
+    """Makes one finding on the devices that agree, and one on each device that differs."""
     values = {finding.device: finding.interval.value for finding in findings if finding.interval}
     if len(values) < 2:
         return list(findings)
@@ -103,7 +103,7 @@ def _joined(name: str, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Finding]:
-    """A finding for each further API on a card, compared with the card's own API."""
+    """Yields a finding for each further API of a card, compared with the card's own API."""
     names = backends.api_names()
     records = {one.address: one for one in context.run.devices}
     for address, first in beside(context.run).items():
@@ -135,7 +135,7 @@ def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Fin
 
 
 def difference_in_words(by: Interval) -> str:
-    """A difference of latencies in words; if it may be zero, its largest possible amount."""
+    """A difference of latencies in words; if it may be zero, the largest amount it may have."""
     if by.low <= 0 <= by.high:
         return f"the same latency within {shown(max(-by.low, by.high), 's')}"
     return f"{shown(abs(by.value), 's')} {'more' if by.value > 0 else 'less'} latency"

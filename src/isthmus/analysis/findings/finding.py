@@ -1,4 +1,4 @@
-"""One finding as data, and its figures as text."""
+"""A finding as data, and functions that write its figures as text."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from isthmus.statistics import Interval
 from isthmus.units import Amount
 
 _WIDE = 10.0
-"""Largest ratio of an interval's ends: figures with wider intervals are not shown."""
+"""Largest ratio of an interval's ends that is shown: a wider figure says little."""
 MOST_HEADLINES = 4
-"""Most headlines of a study and kind of device."""
+"""Most headlines for each study and kind of device."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
 CauseKind = Literal[
     "check", "hidden_check", "below_known", "falling", "other_user", "bounce", "api",
     "device_or_user", "above_limit", "above_sum", "not_arrived", "not_copied", "moved_nothing",
     "not_run", "unverified", "no_large_copy", "hidden_link",
 ]  # fmt: skip
-"""``analysis.sentences.CAUSES`` says each in words."""
+"""Kinds of causes; ``analysis.sentences.CAUSES`` has words for each kind."""
 Verdict = Literal[
     "good", "fair", "poor", "same", "faster", "slower", "undecided", "none",
     "normal", "below", "impossible", "unknown",
@@ -30,12 +30,12 @@ Verdict = Literal[
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """What a figure is compared with."""
+    """A value that a finding's figure is compared with."""
 
     kind: ReferenceKind
-    """``other``: another figure of this run, such as the CPU's time for an offload."""
+    """``other``: another figure of the run, such as the CPU's time for an offload."""
     value: float
-    """In the unit of the finding."""
+    """Value in the unit of the finding."""
     name: str
     """Name in sentences: "link", "memcpy"."""
     source: str = ""
@@ -43,21 +43,21 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a figure is what it is, or why it cannot be true."""
+    """A reason why a figure is as it is, or why it cannot be true."""
 
     kind: CauseKind
     of: str = ""
     """The fault that the check looks for, or the kind of memory that ``kind`` is about."""
     evidence: str
-    """What was read or measured that shows the cause."""
+    """Value read or measured that shows the cause, in words."""
     command: Invocation | str
-    """Command of Isthmus or line for a shell that shows the cause, or decides whether it holds."""
+    """Command of Isthmus, or line for a shell, that shows the cause or decides if it holds."""
     check: str = ""
-    """Check of ``isthmus doctor`` that found it; empty: measured."""
+    """Check of ``isthmus doctor`` that found the cause; empty if measured times show it."""
 
     @property
     def name(self) -> str:
-        """In a few words: "small packets"."""
+        """The cause in a few words: "small packets"."""
         return CAUSES[self.kind].format(of=self.of)
 
 
@@ -73,10 +73,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     """Unit of the interval: "s", "B/s", "1" for a ratio."""
     sentence: str
-    """At most 100 characters, plain English (``analysis.sentences``)."""
+    """Plain English in at most 100 characters (``analysis.sentences``)."""
     reference: Reference | None = None
     share: float | None = None
-    """Figure over reference."""
+    """Figure divided by the reference's value; None without a reference."""
     verdict: Verdict = "none"
     remark: str = ""
     """A few words for the table: "at the limit", "pinned is 7.4 x"."""
@@ -91,22 +91,22 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     devices: int = 1
     """Number of alike devices whose range the interval spans."""
     device: str = ""
-    """This and the next four identify the figure's point in the run; empty for several points."""
+    """Device of the figure's point in the run; with the next four fields, empty for several."""
     operation: str = ""
     memory: str = ""
     bytes: int = 0
     clock: str = ""
     beside: str = ""
-    """Address of the card by its own API, if the finding compares another API; else empty."""
+    """Address of the card under its own API, if the finding compares another API; else empty."""
 
     @property
     def amount(self) -> Amount:
-        """The value and its unit; empty without one."""
+        """The value in its unit; empty without a value."""
         return Amount("", "") if self.interval is None else _amount(self.interval.value, self.unit)
 
     @property
     def figure(self) -> str:
-        """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without one."""
+        """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without a value."""
         return str(self.amount)
 
     @property
@@ -116,7 +116,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def certainty(self) -> str:
-        """The interval as ``span``; if it is ``too_wide``, the reason in words."""
+        """The interval as in ``span``; if ``too_wide`` holds, the reason in words."""
         return "processes differ" if self.too_wide else self.span
 
     @property
@@ -149,7 +149,7 @@ def _amount(value: float, unit: str) -> Amount:
 
 
 def shown(value: float, unit: str) -> str:
-    """A value with three digits and the unit that suits it; ``unit`` as of a finding."""
+    """A value with three digits in a suitable unit; ``unit``: a finding's unit."""
     return str(_amount(value, unit))
 
 

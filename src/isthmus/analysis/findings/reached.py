@@ -1,7 +1,7 @@
-"""Rates of large copies on healthy devices: published and stored runs, by name of the device.
+"""Looks up rates of large copies in known runs of healthy devices, by name of the device.
 
-The runs are those of ``isthmus.references`` with a family: copies of pinned memory. Each card is
-expected to reach the slowest run of its family: hosts of a family differ more than its cards.
+Known runs are those of ``isthmus.references`` with a family: copies of pinned memory. A card is
+expected to reach its family's slowest run, because hosts of a family differ more than its cards.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from isthmus.thresholds import SETTLED
 
 
 class Known(NamedTuple):
-    """Runs of a device's family in one direction, as rates on the device's link."""
+    """Rates of known runs of a device's family in one direction, scaled to the device's link."""
 
     family: str
     own: float
     """Bytes a second of the slowest known run of a card of this name."""
     least: float
-    """Bytes a second of the family's slowest run; ``most``: of its fastest."""
+    """Bytes a second of the family's slowest run; ``most`` is that of its fastest run."""
     most: float
     runs: int
     source: str
-    """Source of the slowest run."""
+    """Publication or file of the family's slowest run."""
 
 
 class Run(NamedTuple):
-    """Copies of one run."""
+    """Rates of the copies of one known run."""
 
     family: str
     device: Reference
@@ -43,7 +43,7 @@ class Run(NamedTuple):
 
 @cache
 def table() -> tuple[Run, ...]:
-    """All known runs."""
+    """Returns all known runs of devices that belong to a family."""
     runs: dict[tuple[str, str], Run] = {}
     for reference in references.boards().values():
         for known in reference.known:
@@ -59,10 +59,10 @@ _OPERATIONS = {"h2d": "write", "d2h": "read"}
 
 
 def known_of(device: DeviceRecord, copy: Any) -> Known | None:
-    """Known runs of a copy's operation on devices of this family; None if there are none.
+    """Known rates of a copy's operation on devices of this family; None if there are none.
 
-    Rates are scaled to the link of this device, which is at most as fast as the fastest link of the
-    family's runs. ``copy``: a row of the summary.
+    Rates are scaled to this device's link. It may not be faster than the fastest link in the
+    family's runs, or the result is None. ``copy``: a row of the summary.
     """
     link = link_of(device.link)
     rows = [row for row in table() if row.device.fits(device.name)]

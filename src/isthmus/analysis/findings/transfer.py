@@ -1,4 +1,4 @@
-"""Findings of the study ``transfer``: latency, rate at large sizes, and possible gains."""
+"""Makes the findings of study ``transfer``: latency, rate at large sizes, and possible gains."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ WAYS = {
     "peer_write": "copy to another device",
     "peer_read": "copy from another device",
 }
-"""Operations in words."""
+"""Words for each operation."""
 _SERIES = ["device", "memory", "axes", "clock"]
 _STEP = 4
-"""Least factor from the largest measured size to the largest size that a further run measures."""
+"""Factor between the largest measured size and the largest size in an advised further run."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """Headlines for each kind of device: rates, latency and the largest gain; then the rest."""
+    """Headlines of each kind of device: rates, latency and the largest gain; then the rest."""
     series = dict(_series(context))
     rates = [_rate(context, rows) for rows in series.values()]
     others_of_card = beside(context.run)
@@ -84,14 +84,14 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 
 def _best(rates: Sequence[Finding], way: str) -> Iterator[Finding]:
-    """The highest rate of an operation on each device."""
+    """Yields the finding with an operation's highest rate, for each device."""
     of_way = [finding for finding in rates if finding.operation == way]
     for device in dict.fromkeys(finding.device for finding in of_way):
         yield max((finding for finding in of_way if finding.device == device), key=_usable)
 
 
 def _usable(finding: Finding) -> tuple[bool, float]:
-    """Sort key of rates, best last; rates that still grow with the size rank lower."""
+    """Sort key of findings on rates, best last; rates that still grow with size rank lower."""
     return (
         finding.verdict != "none" or finding.bytes >= LARGE,
         finding.interval.value if finding.interval else 0.0,
@@ -99,7 +99,7 @@ def _usable(finding: Finding) -> tuple[bool, float]:
 
 
 def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame]]:
-    """Rows that differ in size only, by operation, device, memory, axes and clock."""
+    """Yields rows that differ in size only, by operation, device, memory, axes and clock."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
     for operation in WAYS:
         rows_of = rows[rows["operation"] == operation]
@@ -108,9 +108,9 @@ def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame]]
 
 
 def _rate(context: AnalysisContext, rows: Frame) -> Finding:
-    """The rate on the plateau, compared with the link's limit or with a memory copy.
+    """Makes a finding on the plateau's rate, compared with the link's limit or a memory copy.
 
-    A rate that still grows with the size is not compared with the link; the finding has the command
+    A rate that still grows with size is not compared with the link; the finding has the command
     that measures larger sizes.
     """
     row = common.at_plateau(rows)
@@ -144,7 +144,7 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
 
 
 def _latencies(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
-    """Time of a small copy, of each device with its fastest memory; the fastest device first."""
+    """Yields a small copy's time on each device, with the fastest memory; fastest device first."""
     best: dict[str, Any] = {}
     for (operation, device, *_), rows in series.items():
         row = common.at_small(rows)
@@ -167,7 +167,7 @@ def _has(series: dict[tuple[str, ...], Frame], device: str, operation: str) -> b
 
 
 def _changes(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
-    """Possible gains by other memory, mapping or another device; the largest first."""
+    """Yields possible gains by other memory, mapping or another device, the largest gain first."""
     changes = [*_memories(context), *_maps(context, series), *_devices(context, series)]
     changes.sort(key=lambda finding: -finding.interval.value if finding.interval else 0.0)
     yield from (
@@ -187,7 +187,7 @@ _OUTCOMES: dict[str, tuple[str, str]] = {
     "device same": ("device_same", "no difference"),
     "device undecided": ("device_unclear", "not decided"),
 }
-"""By comparison and verdict on the better side: template of the sentence, and remark."""
+"""By comparison and verdict on the better side: the sentence's template, and the remark."""
 
 
 def _gain(context: AnalysisContext, best: Any, usual: Any, among: int = 1) -> Interval:
@@ -203,9 +203,9 @@ def _better(
     context: AnalysisContext, what: str, best: Any, usual: Any, names: Sequence[str], among: int,
     *, subject: str, advice: str, others: Sequence[str],
 ) -> Finding:  # fmt: skip
-    """Finding on whether ``best`` is faster than ``usual``.
+    """Makes a finding on whether ``best`` is faster than ``usual``.
 
-    ``names``: words for both rows. ``others``: their devices. ``advice``: what to do if it is.
+    ``names``: words for both rows. ``others``: other devices. ``advice``: for a faster ``best``.
     """
     gain = _gain(context, best, usual, among)
     verdict = context.judge(gain.inverse())
@@ -225,7 +225,7 @@ def _better(
 
 
 def _same_size(several: Sequence[Frame]) -> list[Any]:
-    """One row of each frame, at the largest common size with known intervals; empty without one."""
+    """The row of each frame at the largest common size with known intervals; empty without one."""
     frames = [group[group["ci_low_s"].notna()] for group in several]
     common_sizes = set.intersection(*(set(frame["bytes"]) for frame in frames))
     if not common_sizes:
@@ -235,7 +235,7 @@ def _same_size(several: Sequence[Frame]) -> list[Any]:
 
 
 def _memories(context: AnalysisContext) -> Iterator[Finding]:
-    """The fastest kind of host memory over the usual one, on each device."""
+    """Yields the ratio of the fastest kind of host memory to the usual one, on each device."""
     writes = context.rows[context.rows["operation"].eq("write") & context.rows["ci_low_s"].notna()]
     for (device, *_), rows in groups(writes, ["device", "axes", "clock"]):
         plain = rows[rows["memory"].isin(["pageable", "aligned"])]
@@ -254,7 +254,7 @@ def _memories(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _fastest(context: AnalysisContext, rows: Sequence[Any]) -> Any:
-    """The fastest row; of equally fast rows the one whose memory is first in ``BEST_FIRST``."""
+    """The fastest row; among equally fast rows, that whose memory is first in ``BEST_FIRST``."""
     best = min(rows, key=lambda row: float(row.median_s))
     most = best.median_s * (1 + relevant(context.run.settings.precision))
     order = {kind: i for i, kind in enumerate(common.BEST_FIRST)}
@@ -292,7 +292,7 @@ def _maps(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Ite
 
 
 def _devices(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
-    """The fastest device or API over the first one, with the same memory."""
+    """Yields the ratio of the fastest device or API to the first one, with the same memory."""
     alike: dict[tuple[str, ...], list[Frame]] = {}
     for (operation, device, memory, axes, clock), rows in series.items():
         real = not common.simulated(context, device) and context.is_reported(device)
@@ -320,7 +320,7 @@ def _launches(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
-    """Findings on middle sizes that are much faster than the largest size, as in a cache."""
+    """Yields findings on sizes, as in a cache, that are much faster than the largest size."""
     for (operation, *_), rows in series.items():
         last = common.at_largest(rows)
         top = common.at_peak(rows)
@@ -340,7 +340,7 @@ def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> It
 
 
 def _left_out(context: AnalysisContext) -> Iterator[Finding]:
-    """Findings that a model does not include the copies of a runtime in host memory."""
+    """Yields remarks that a model leaves out the copies of a runtime within host memory."""
     rows = context.rows
     for device in rows["device"].unique():
         copies = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
@@ -360,9 +360,9 @@ ANALYSIS = Analysis(transfer.QUESTIONS, findings)
 
 
 def of_apis(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
-    """Findings that compare APIs: small sizes together for each operation, then each size.
+    """Yields comparisons of APIs: for each operation all small sizes together, then each size.
 
-    ``ways``: operations in words.
+    ``ways``: words for each operation.
     """
     shares = [share for share in hybrid.shares(context) if share.operation in ways]
     for share in shares:

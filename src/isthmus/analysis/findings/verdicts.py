@@ -48,7 +48,7 @@ _NOT_TRUE = "above_link_limit|zero_copy"
 
 
 def verdicts(run: Run, summary: Frame) -> Iterator[Finding]:
-    """A finding for each device and study with a known link, or with an impossible figure.
+    """Yields a finding for each device and study with a known link, or an impossible figure.
 
     The first screen shows the worst finding of each study if it is "below" or "impossible".
     """
@@ -72,14 +72,14 @@ def verdicts(run: Run, summary: Frame) -> Iterator[Finding]:
 
 
 def _same_function(run: Run, device: DeviceRecord, rows: Frame) -> Frame:
-    """Rows of devices that are the same PCIe function as ``device``, e.g. by another API."""
+    """Rows of devices at the PCIe function of ``device``, which another API may have measured."""
     own = _function(device)
     same = [other.address for other in run.devices if own and _function(other) == own]
     return rows[rows["device"].isin(same)]
 
 
 def _function(device: DeviceRecord) -> str:
-    """PCI address of a real device; empty where it is not known."""
+    """PCI address of a real device; empty for a model, or if the address is unknown."""
     if device.simulated:
         return ""
     return device.pci.device.address if device.pci else device.link.get("address", "")
@@ -113,7 +113,7 @@ def _kind(
     run: Run, device: DeviceRecord, rows: Frame, causes_found: Sequence[Cause], best: Sequence[Any],
     filling: Any | None, unchecked: Sequence[Cause],
 ) -> Verdict:  # fmt: skip
-    """The verdict on the best copies of each direction."""
+    """Returns the verdict on the best copies of each direction."""
     slowest = causes.lowest_of(best)
     bad = {check.name: causes.explains(check, rows, slowest)
            for check, _ in causes.bad_checks(run, device)}  # fmt: skip
@@ -133,7 +133,7 @@ def _without_large(
     run: Run, device: DeviceRecord, copies: Frame, rows: Frame,
     unchecked: Sequence[Cause],
 ) -> Finding:  # fmt: skip
-    """The verdict from the checks alone, without a large copy whose data arrived."""
+    """Returns the verdict that checks alone give, without a large copy whose data arrived."""
     why: CauseKind = "no_large_copy" if copies["limit"].eq("link").any() else "hidden_link"
     command = again(run, str(rows["study"].iloc[0]), [device.address]) or ""
     open_ = [Cause(kind=why, evidence="", command=command)] if len(copies) else []
@@ -145,7 +145,7 @@ def _without_large(
 
 
 def _filling(best: Sequence[Any], others: Frame) -> Any | None:
-    """The slowest of the copies by which other devices fill the link, where ``best`` is low.
+    """The slowest copy by which other devices fill the link in directions where ``best`` is low.
 
     None if no direction of ``best`` is low, or if no other device reaches ``GOOD`` in each of them.
     """
@@ -160,13 +160,13 @@ def _filling(best: Sequence[Any], others: Frame) -> Any | None:
 
 
 def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
-    """Causes for figures that cannot be true, one for each kind."""
+    """Yields a cause for each kind of figure that cannot be true."""
     crosses = device.simulated or bool(device.link or device.pci)
     flags, kernels = rows["flags"].str, rows["initiator"] == "kernel"
     empty = flags.contains("zero_copy") & bool(device.link)
     launched = rows["operation"].eq("launch") & (rows["median_s"] < LAUNCH_S)
     untrue: dict[CauseKind, Series] = {
-        # Only across a link: the caches of a processor can be faster.
+        # The limit holds only across a link: the caches of a processor can be faster.
         "above_limit": flags.contains(r"\babove_link_limit\b") & crosses,
         "above_sum": flags.contains(r"\babove_sum\b") & crosses,
         "not_arrived": rows["verified"] == "false",
@@ -179,7 +179,7 @@ def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
 
 
 def _unchecked(run: Run, rows: Frame) -> Iterator[Cause]:
-    """Yields a cause if Isthmus measured copies without a check that their data arrived."""
+    """Yields a cause if no check shows that the data of measured copies arrived."""
     if run.origin is None:
         copies = rows[rows["operation"].isin(causes.COPIES) & rows["bandwidth_Bps"].gt(0)]
         yield from _shown_by("unverified", copies[copies["verified"].eq("na")])
@@ -200,7 +200,7 @@ def _finding(
     device: DeviceRecord, verdict: Verdict, device_causes: Sequence[Cause],
     low: Any = None, filling: Any | None = None, lesser: str = "",
 ) -> Finding:  # fmt: skip
-    """The finding; ``lesser``: the trained link, if the card can have more lanes or speed."""
+    """Makes the finding; ``lesser``: trained link, if the card allows more lanes or speed."""
     share = "" if low is None else percent(low.limit_share)
     values = {
         "who": device.address,

@@ -1,4 +1,4 @@
-"""Finds machines that are slower than machines of the same kind, or than in earlier runs."""
+"""Finds machines that are slower than machines of their kind, or than in their earlier runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from isthmus.statistics import Judgement, judge, location, shift, simultaneous
 _WITHIN = 0.9
 """Confidence by which a change is within the limit: 95 % on each side.
 
-A set of quantities is within the limit only if each quantity is. So no correction for many tests is
+All quantities are within their limits only if each quantity is. So no correction for many tests is
 needed, and each bound has the whole confidence (see ``analysis.change``)."""
 
 
@@ -29,7 +29,7 @@ def inspect(
     expected: Iterable[str] = (),
     ages: Ages | None = None,
 ) -> Fleet:
-    """Judges machines, each by the median of its runs, against others of its kind.
+    """Judges machines, each by the median of its runs, against other machines of its kind.
 
     A kind is a processor with its devices by name. Slots that differ in their link are of different
     kinds. A machine is slow in a quantity if two conditions hold:
@@ -37,16 +37,16 @@ def inspect(
     - The time exceeds the usual time of the kind by more than ``least``.
     - Chance shows such a time in 1 of 100 healthy fleets (``statistics.outliers``).
 
-    Time that the host's own speed explains is subtracted first. A machine that is slow only before
-    that has a slow host. With a baseline, each machine is compared with its own earlier runs in the
-    same way. Each kind as a whole is compared, too, with machines as the sample.
+    Time that the host's own speed explains is subtracted first. A machine that is slow only without
+    this step has a slow host. With a baseline, each machine is also compared with its earlier runs.
+    Each kind as a whole is compared as well, with machines as the sample.
 
     Args:
-        runs: name of the file and run; the machine is the run's host.
+        runs: name of each file and its run; the run's host names the machine.
         least: smallest difference that counts, as a share.
-        baseline: runs of before.
-        expected: names of machines that must be there; those without a run are missing.
-        ages: when runs began that count; machines without such a run are not judged; None: any.
+        baseline: earlier runs; None: no comparison with them.
+        expected: names of machines that must have a run, or they are missing.
+        ages: times at which runs that count began; machines without such a run are not judged.
 
     """
     wanted = list(expected)
@@ -74,10 +74,10 @@ def inspect(
 
 
 def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], str, list[Coverage]]:
-    """Quantities that are certainly slower than the baseline's, or why none can be compared.
+    """Finds quantities that are certainly slower than in the baseline, over all machines of a kind.
 
-    The last value is how much of the comparison is decided. Machines that are already named as slow
-    are left out.
+    Returns these quantities, why none can be compared, and how much of the comparison is decided.
+    Machines named as slow do not count where each machine is compared with its earlier runs.
     """
     if before is None:
         return [], "", []

@@ -1,4 +1,4 @@
-"""Machines at equal host speed: what a machine's own processor and memory explain of its times."""
+"""Estimates how much of a machine's times the speed of its own processor and memory explains."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from isthmus.analysis.host_state import REFERENCES, readings
 from isthmus.statistics.outliers import above
 
 _CONFIDENCE = 0.95
-"""Confidence of the interval of the time that a host's speed explains."""
+"""Confidence of the interval of the time that the speed of a host explains."""
 _MOST_LIKE = 16
-"""Most machines with which a machine's host is compared.
+"""Most other machines with which a machine's host is compared.
 
-More machines tell nothing new of how times follow the host's speed."""
+More machines show no more of how times follow the speed of the host."""
 FEWEST = 4
 """Fewest machines of a kind among which a slow one can be found.
 
@@ -28,18 +28,18 @@ are 31 % slower than three others 35 are found (``benchmarks/fleet.py --healthy 
 
 
 class HostSpeed(NamedTuple):
-    """A reference of a host's speed, compared with the hosts of other machines of its kind."""
+    """A reference of the host's speed on one machine, compared with machines of its kind."""
 
     reference: str
-    """Name of the field: ``system_call_s``."""
+    """Field of a reading that has the reference: ``system_call_s``."""
     ratio: float
-    """Its time over the usual one."""
+    """The reference's time on this machine over the usual time of its kind."""
 
 
 def apart(
     machines: Sequence[Machine], least: float, false_alarms: float
 ) -> tuple[dict[str, list[HostSpeed]], set[str]]:
-    """Machines of one kind whose host is slower than the others', and those with a faster one.
+    """Finds machines of one kind whose host is slower, and those whose host is faster, than usual.
 
     A difference counts if it exceeds ``least`` and if the share of healthy fleets that show it by
     chance is at most ``false_alarms``.
@@ -64,13 +64,13 @@ def apart(
 
 
 def usual(machines: Sequence[Machine]) -> list[float]:
-    """Median of each reference's logarithm over machines; empty where none has them."""
+    """Median over machines of each reference's logarithm; empty if no machine has references."""
     means = [logs for machine in machines if (logs := _means(machine))]
     return np.median(means, axis=0).tolist() if means else []
 
 
 def ratios(machine: Machine, of_kind: Sequence[float]) -> list[HostSpeed]:
-    """Each reference of a machine over the ``usual`` one of its kind; empty where not known."""
+    """Ratio of each reference of a machine to the ``usual`` value of its kind; empty if unknown."""
     own = _means(machine)
     known = zip(REFERENCES, own, of_kind, strict=True) if own and of_kind else ()
     return [HostSpeed(name, math.exp(log - middle)) for name, log, middle in known]
@@ -85,14 +85,14 @@ def _means(machine: Machine) -> list[float]:
 def explained(
     machine: Machine, like: Sequence[Machine], keys: Sequence[Key]
 ) -> Mapping[Key, Explained]:
-    """How much of the difference between a machine's times and others the host's speed may explain.
+    """Differences from other machines' times that the host's speed may explain, by quantity.
 
-    Empty for a machine without references. Quantities that no host clock times are left out.
+    Empty for a machine without references. Quantities that lack host times are left out.
 
     Args:
         machine: The machine whose times are judged.
         like: Other machines of its kind, or the earlier runs of the same machine.
-        keys: Quantities.
+        keys: Quantities whose differences are explained.
 
     """
     sides = [[one for one in like if one.hosts][:_MOST_LIKE], [machine]]
@@ -112,5 +112,5 @@ def explained(
 
 
 def taken_off(log: float, host: Explained | None) -> float:
-    """The rest of a difference of logarithms that the host does not explain."""
+    """Takes from a difference of logarithms the part that the host may explain."""
     return log if host is None else log - min(max(log, host.low), host.high)

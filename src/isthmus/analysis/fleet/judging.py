@@ -1,4 +1,4 @@
-"""Judges machines by others of their kind, and by their own earlier runs."""
+"""Judges each machine by other machines of its kind, and by its own earlier runs."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from isthmus.thresholds import LARGE
 from isthmus.units import format_size
 
 _FALSE_ALARMS = 0.01
-"""Share of healthy fleets in which a machine is named as slow, if errors are normal.
+"""Share of healthy fleets in which a machine is named as slow, if errors are normally distributed.
 
 With 6 to 12 machines the share is twice as large: see ``statistics.outliers``."""
 _LEAST_ALIKE = 2
-"""Fewest quantities of a kind from which the scatter of that kind is computed.
+"""Fewest quantities of a kind from whose scatters one scatter of the kind is computed.
 
 Source: of 1200 healthy fleets of 4 to 8 machines 7 have a false alarm (with 3: 3 of 600). Of 40
 machines that are 31 % slower than five others 39 are found (with 3: 24)."""
 _LEAST_REST = 3
 """Fewest machines without a lesser link by which a machine with a lesser link is judged."""
 _SUSPECTED = 0.99
-"""Share of healthy machines below the limit that judges a machine with a lesser link."""
+"""Share of healthy machines that lie below the limit for a machine with a lesser link."""
 QUANTITY = ["kind", *KEY]
 _SERIES = [*QUANTITY, "bytes"]
 
@@ -72,7 +72,7 @@ class Judging:
         self._usual_speeds = {kind: hosts.usual(of) for kind, of in self._like.items()}
 
     def named(self, against: str, key: Key) -> set[str]:
-        """Machines that are slower in a quantity than others of their kind, or than before."""
+        """Machines slower in a quantity than their kind (``like``) or than before (``base``)."""
         found = self._found[against]
         return {name for name, bounds in found.items() if bounds.get(key, _NOT).beyond}
 
@@ -132,7 +132,7 @@ class Judging:
                 yield Swapped(address, before[0], card)
 
     def _few(self, machine: Machine) -> str:
-        """How many machines are of a machine's kind, and in what most machines differ from it."""
+        """Says how few machines a machine's kind has, and how most machines differ from it."""
         count = len(self._kinds[machine.kind])
         usual = max(self._kinds, key=lambda kind: len(self._kinds[kind]))
         own, theirs = (kind.split(KIND_PARTS) for kind in (machine.kind, usual))
@@ -143,7 +143,7 @@ class Judging:
 
     @property
     def hidden(self) -> list[Hidden]:
-        """The largest change that would not be found, of each quantity, the largest share first."""
+        """For each quantity the largest change that would not be found, the largest share first."""
         bounds = self._found["like"]
         rows = {tuple(row[name] for name in QUANTITY): row for row in self._usual_rows()}
         reaches: dict[Key, list[float]] = {}
@@ -160,14 +160,14 @@ class Judging:
         return sorted(found, key=lambda one: -one.share)
 
     def _usual_rows(self) -> Iterator[Mapping[str, Any]]:
-        """A row of each quantity that is judged, of the machine in the middle."""
+        """Yields a row of each judged quantity, from the machine with the median score."""
         for _, rows in self._judged.groupby(QUANTITY):
             yield rows.sort_values("score").iloc[len(rows) // 2]
 
     def _outliers(
         self, machine: Machine, own: Sequence[Outlier], base: Sequence[Outlier]
     ) -> tuple[list[Outlier], list[Outlier]]:
-        """Quantities that take longer at equal host speed, and those that only the host slows."""
+        """Quantities that take longer at equal host speed, then those that only the host slows."""
         found, by_host = [], []
         slow, fast = self._hosts[machine.kind]
         differs = machine.name in slow or machine.name in fast
@@ -183,15 +183,16 @@ class Judging:
                 changed = {k: e for k, e in changed.items() if e.low > math.log1p(self.least) / 2}
             for key in asked:
                 bound = bounds[key]
-                left = hosts.taken_off(bound.log, changed.get(key[1:]))
-                if left > bound.limit:
+                host = changed.get(key[1:])
+                left = hosts.taken_off(bound.log, host)
+                if left > bound.limit or (bound.beyond and host is None):
                     found.append(self._narrowed(of[key], machine.kind))
                 elif bound.beyond:
                     by_host.append(of[key])
         return sorted(found, key=_rank), sorted(by_host, key=_rank)
 
     def _narrowed(self, slow: Outlier, kind: str) -> Outlier:
-        """The quantity with its slowest size alone, if its other sizes are not slow."""
+        """Restricts a slow quantity to its slowest size, if its other sizes are not slow."""
         sizes = self._by_size[slow.against].get((slow.node, kind, *slow.key, slow.sizes), [])
         if len(sizes) < 2:
             return slow
@@ -217,7 +218,7 @@ class Judging:
         return found
 
     def _calm(self) -> dict[str, list[Machine]]:
-        """Machines of each kind that are not slow: others are compared with these."""
+        """Machines of each kind with neither slow times nor a slow host, to compare others with."""
         named = {
             name
             for name, of in self._found["like"].items()
@@ -229,11 +230,11 @@ class Judging:
         }
 
     def _facts(self, machine: Machine) -> list[Fact]:
-        """What checks find on this machine, and not on most of its kind."""
+        """Findings of checks on this machine that most machines of its kind do not have."""
         return [f for f in machine.facts if (machine.kind, f.device, f.check) not in self._common]
 
     def _common_facts(self) -> set[tuple[str, str, str]]:
-        """Kind, device and check of findings that half of the machines of a kind have."""
+        """Kind, device and check of findings on half of a kind's machines, but at least on two."""
         counts = Counter(
             (m.kind, *device_and_check)
             for m in self._now.machines.values()
@@ -242,7 +243,7 @@ class Judging:
         return {key for key, n in counts.items() if 2 * n >= max(len(self._kinds[key[0]]), 3)}
 
     def _usual(self, against: str) -> Mapping[Key, float]:
-        """Usual score of each quantity: the median of the machines that are not above it."""
+        """Usual score of each quantity: a median of machines that ``above`` finds not slow."""
         return {
             key: bound.usual
             for bounds in self._found[against].values()
@@ -251,7 +252,7 @@ class Judging:
 
 
 def _dated(machine: Machine) -> tuple[State, list[str]]:
-    """State and reason of a machine without a run whose date counts."""
+    """State of a machine whose runs are all too old or dated in the future, with the reason."""
     if machine.dated == "old":
         return "old", ["no run file that is young enough"]
     when = f" ({machine.started:%Y-%m-%d %H:%M} UTC)" if machine.started else ""
@@ -259,16 +260,16 @@ def _dated(machine: Machine) -> tuple[State, list[str]]:
 
 
 class _Bound(NamedTuple):
-    """A machine's time compared with the limit that the others set."""
+    """A machine's time compared with the limit that other machines set."""
 
     log: float
     """Logarithm of the time over the usual time, or over the machine's own earlier time."""
     usual: float
     limit: float
-    """From here on ``log`` is slow."""
+    """Least ``log`` above which the machine is slow."""
     beyond: bool
     hidden: float = math.inf
-    """Up to this logarithm the time of a healthy machine could rise unseen, about."""
+    """Logarithm up to which a healthy machine's time could rise unseen, approximately."""
 
 
 _NOT = _Bound(0.0, 0.0, math.inf, beyond=False)
@@ -277,15 +278,15 @@ _NOT = _Bound(0.0, 0.0, math.inf, beyond=False)
 def _beyond(
     scores: Frame, alarms: float, least: float, suspects: set[str], *, from_zero: bool = False
 ) -> dict[str, dict[Key, _Bound]]:
-    """Where each machine lies in each quantity, by its name and the quantity.
+    """Compares each machine with the others in each quantity; by machine and by quantity.
 
-    ``suspects``: machines with a lesser link than others of their kind. Only the others set their
-    limit, and ``_SUSPECTED`` is its share: an expected fault needs less proof.
+    ``suspects``: machines with a lesser link than others of their kind. Only the other machines set
+    the limit, at the share ``_SUSPECTED``: an expected fault needs less proof.
     ``from_zero``: scores are changes. A change must exceed both the others' changes and ``least``.
     """
     bounds: dict[str, dict[Key, _Bound]] = {}
     counts = math.log1p(least)
-    scatters = _scatters(scores, suspects)
+    scatters = _scatters(scores, alarms, suspects)
     for key, rows in scores.groupby(QUANTITY):
         logs = dict(zip(rows["node"], rows["score"].tolist(), strict=True))
         if len(logs) < hosts.FEWEST:
@@ -294,7 +295,7 @@ def _beyond(
         rest = rest if len(rest) >= _LEAST_REST else list(logs)
         found = above([logs[name] for name in rest], alarms, scatters.get(key, UNKNOWN))
         high = {rest[place] for place in found.places}
-        # A slow machine is judged by the others alone: one value less, which Rosner's test divides.
+        # Rosner's test divides by one value less: a slow machine is judged by the others alone.
         without = found.without_one(1 - alarms / (2 * len(rest)))
         hidden = max(without - found.usual, counts)
         for name, log in logs.items():
@@ -308,11 +309,13 @@ def _beyond(
     return bounds
 
 
-def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
-    """Scatter over machines of each quantity's kind, for kinds of several quantities.
+def _scatters(scores: Frame, alarms: float, suspects: set[str]) -> dict[Key, Scatter]:
+    """Scatter over machines for each quantity's kind, if the kind has several quantities.
 
-    It is the lower median over the kind's quantities: of two, a group of slow machines widens one.
-    A kind is the small sizes of a study on a device, or their large sizes in one kind of memory.
+    Slow machines do not count: half of the machines would widen the scatter until none is slow.
+
+    It is the lower median of the quantities' scatters: of two quantities, slow machines may widen
+    one. A kind is a device's small sizes of a study, or its large sizes in one kind of memory.
     """
     variances: dict[Key, float] = {}
     kinds: dict[tuple[Any, ...], list[Key]] = {}
@@ -320,7 +323,9 @@ def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
         named = zip(rows["node"], rows["score"].tolist(), strict=True)
         logs = [log for name, log in named if name not in suspects]
         if len(logs) >= _LEAST_REST:
-            variances[key] = robust_variance(logs)
+            slow = above(logs, alarms).places
+            rest = [log for place, log in enumerate(logs) if place not in slow]
+            variances[key] = robust_variance(rest)
             of = dict(zip(QUANTITY, key, strict=True))
             memory = of["memory"] if of["sizes"] == size_class(LARGE) else ""
             alike = (of["kind"], of["study"], of["device"], of["clock"], of["sizes"], memory)
@@ -336,7 +341,7 @@ def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
 def _by_node(
     scores: Frame, against: Literal["like", "base"], usual: Mapping[Key, float] | None
 ) -> dict[tuple[str, str], list[Outlier]]:
-    """All quantities of each machine, by its name and kind."""
+    """All quantities of each machine, by the machine's name and kind."""
     found: dict[tuple[str, str], list[Outlier]] = {}
     for i in range(len(scores)):
         row = scores.iloc[i]
@@ -351,7 +356,7 @@ def outlier(
     node: str, row: Mapping[str, Any], seconds_log: float, log: float,
     against: Literal["like", "base"], machines: tuple[int, int] = (1, 1),
 ) -> Outlier:  # fmt: skip
-    """A quantity from a row of ``scores_of``: logarithms of its seconds and of its ratio."""
+    """Makes a quantity of a row of ``scores_of``, with logarithms of its seconds and its ratio."""
     rate = float(row["moved"]) - float(seconds_log)
     return Outlier(
         **identity(row), node=node, sizes=row["sizes"], seconds=math.exp(seconds_log),
@@ -361,12 +366,12 @@ def outlier(
 
 
 def _rank(deviation: Outlier) -> float:
-    """The key that sorts the largest ratio first."""
+    """Sort key: the largest ratio first."""
     return -(deviation.ratio or 0.0)
 
 
 def _alone(deviation: Outlier) -> Outlier:
-    """The quantity without a ratio: too few machines are of its kind."""
+    """The quantity without its ratio, because too few machines are of the machine's kind."""
     values: dict[str, Any] = {**vars(deviation), "ratio": None}
     return Outlier(**values)
 
@@ -380,18 +385,18 @@ def scores_of(times: Frame, usual: Frame) -> Frame:
 
 
 def _over_usual(times: Frame, usual: Frame) -> Frame:
-    """Times with the usual time of the same kind, quantity and size."""
+    """Joins each time with the usual time of the same kind, quantity and size."""
     medians = figures(usual, _SERIES, log=Series.median).rename({"log": "usual"})
     return times.merge(medians, on=_SERIES)
 
 
 def _own_base(times: Frame, before: Frame) -> Frame:
-    """As ``scores_of``, over the same machine's earlier time, whatever its kind was then."""
+    """Like ``scores_of``, but over the same machine's earlier time, whatever its kind then was."""
     return _means(_over_own(times, before))
 
 
 def _over_own(times: Frame, before: Frame) -> Frame:
-    """Times with the same machine's earlier time of the same quantity and size."""
+    """Joins each time with the same machine's earlier time of this quantity and size."""
     own = ["node", *KEY, "bytes"]
     known = figures(before, own, log=Series.median).rename({"log": "usual"})
     return times.merge(known, on=own)

@@ -1,4 +1,4 @@
-"""What a fleet keeps of each run: times, failures, findings of the checks, the host's speed."""
+"""Reads runs of a fleet: keeps times, failures, findings of the checks, and the host's speed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from isthmus.results.run_file import DeviceRecord, Point, Run
 KEY = [*IDENTITY, "sizes"]
 """Columns that identify a quantity of a device."""
 KIND_PARTS = "; "
-"""Between processor and devices in the name of a kind."""
+"""Separator between processor and devices in the name of a kind."""
 _CARDS = ("uuid", "serial", "serial_number")
-"""Properties that tell a card from others of its product."""
+"""Properties that distinguish a card from other cards of its product."""
 Key = tuple[str, ...]
-"""Values of ``KEY``."""
+"""Values of the columns ``KEY``."""
 
 
 @dataclass
@@ -35,30 +35,30 @@ class Machine:
     name: str
     kind: str
     reasons: list[str] = field(default_factory=list)
-    """Why it failed."""
+    """Why the machine failed."""
     started: datetime | None = None
-    """When its newest run began."""
+    """When the machine's newest run began."""
     dated: Literal["", "old", "future"] = ""
-    """Why no run of it counts: all are too old, or dated in the future."""
+    """Why no run of the machine counts: all runs are too old, or dated in the future."""
     unreadable: bool = False
-    """Whether it is known by the name of a file alone, which cannot be read."""
+    """Whether the machine is known only by the name of a file that cannot be read."""
     facts: list[Fact] = field(default_factory=list)
     hosts: list[Run] = field(default_factory=list)
-    """Its runs without times: readings of the host's speed alone."""
+    """The machine's runs with readings of the host's speed, without their times."""
     logs: list[Mapping[Key, Mapping[int, float]]] = field(default_factory=list)
-    """Of each of ``hosts``, mean logarithm of each quantity by process."""
+    """For each run of ``hosts``: mean log time of each quantity, by process."""
     cards: dict[str, str] = field(default_factory=dict)
-    """The card behind each device's address: its UUID or serial number, else its name."""
+    """UUID, serial number, or else name of the card at each device's address."""
 
 
 class Unreadable(NamedTuple):
-    """A file in the place of a run file that cannot be read."""
+    """A file that should be a run file, but cannot be read."""
 
     why: str
 
 
 class OneRun(NamedTuple):
-    """What is kept of one run."""
+    """Contents of one run that a fleet keeps."""
 
     machine: Machine
     rows: list[tuple[object, ...]]
@@ -66,28 +66,28 @@ class OneRun(NamedTuple):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Equal for two files of the same run."""
+        """A value that is equal for two files of the same run."""
         return self.machine.name, self.machine.started, repr(self.rows)
 
 
 class Reading(NamedTuple):
-    """All machines of a folder, and their times."""
+    """All machines whose runs were read, with their times."""
 
     times: Frame
-    """Columns ``node``, ``kind``, ``KEY``, ``bytes``, ``log`` and ``moved``: logarithms."""
+    """Columns ``node``, ``kind``, ``KEY``, ``bytes``, and logarithms ``log`` and ``moved``."""
     machines: dict[tuple[str, str], Machine]
-    """By name and kind."""
+    """Machines by name and kind."""
 
 
 class Ages(NamedTuple):
-    """When runs began that count."""
+    """Earliest and latest time at which a run that counts may have begun."""
 
     oldest: datetime
     newest: datetime
 
 
 def read(runs: Iterable[tuple[str, Run | Unreadable]], ages: Ages | None = None) -> list[OneRun]:
-    """What is kept of each run; nothing but the machine of a run that began outside of ``ages``."""
+    """Keeps contents of each run; only the machine's name if the run began outside of ``ages``."""
     return [
         OneRun(Machine(name, "", [run.why], unreadable=True), [])
         if isinstance(run, Unreadable)
@@ -97,7 +97,7 @@ def read(runs: Iterable[tuple[str, Run | Unreadable]], ages: Ages | None = None)
 
 
 def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
-    """The runs by machine; ``names``: the shown name of each host."""
+    """Groups the runs by machine; ``names``: the shown name of each host."""
     machines: dict[tuple[str, str], Machine] = {}
     rows: list[tuple[object, ...]] = []
     count = [run.machine for run in runs if not run.machine.dated]
@@ -126,7 +126,7 @@ def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
 
 
 def figures(rows: Frame, keys: Sequence[str], **of: Callable[[Series], float]) -> Frame:
-    """A row for each group of rows that are equal in the keys, with figures of its columns."""
+    """Makes a row for each group of rows that are equal in the keys, with figures of the group."""
     groups = [
         (*key, *(
             figure(group[name]) if len(group) > 1 else group[name].values[0]
@@ -166,7 +166,7 @@ def _one(name: str, run: Run, ages: Ages | None) -> OneRun:
 
 
 def _host_alone(run: Run) -> Run:
-    """The run with its readings of the host's speed, without times."""
+    """Returns the run with readings of the host's speed only, without times."""
     points = []
     for point in run.points:
         reruns = [msgspec.structs.replace(r, clocks={}) for r in point.reruns if r.host_speed]
@@ -177,7 +177,7 @@ def _host_alone(run: Run) -> Run:
 def _rows(
     run: Run,
 ) -> tuple[list[tuple[object, ...]], list[str], Mapping[Key, Mapping[int, float]]]:
-    """Rows of one run, what failed in it, and mean logarithms of each quantity by process."""
+    """Rows of one run, what failed in the run, and mean log times by quantity and process."""
     rows: list[tuple[object, ...]] = []
     wrong = [f"{device.address}: {device.error}" for device in run.devices if device.error]
     by_process: dict[Key, dict[int, list[float]]] = {}
@@ -204,7 +204,7 @@ def _rows(
 
 
 def _complete(logs: Mapping[int, list[float]]) -> Iterator[tuple[int, float]]:
-    """Mean of each process that measured as many sizes as most processes; others are left out."""
+    """Yields the mean of each process that measured the most common number of sizes."""
     usual = Counter(map(len, logs.values())).most_common(1)[0][0]
     for process, values in logs.items():
         if len(values) == usual:

@@ -1,4 +1,4 @@
-"""States of machines, and the quantities that take longer on them."""
+"""States of a fleet's machines, and results of comparing their times, as data."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from isthmus.statistics.outliers import GROUP_SHARE, LEAST_GROUP
 
 State = Literal["slow", "degraded", "slow_host", "failed", "missing", "old", "unknown", "healthy"]
 BAD: tuple[State, ...] = ("slow", "degraded", "slow_host", "failed", "missing", "old")
-"""States of machines that need somebody's attention."""
+"""States of machines that need attention."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outlier(Quantity):
-    """A quantity of a machine compared with its kind or the baseline, or of a whole kind."""
+    """A machine's quantity, or that of a whole kind, compared with its kind or the baseline."""
 
     node: str
-    """Name of the machine; empty for several machines."""
+    """Name of the machine; empty if the quantity is of several machines."""
     sizes: str
     seconds: float
-    """Geometric mean over its sizes."""
+    """Geometric mean of the time over the quantity's sizes."""
     bytes_per_second: float | None
-    """Geometric mean of the rate over its sizes; None if no data move."""
+    """Geometric mean of the rate over the quantity's sizes; None if no data move."""
     ratio: float | None
-    """Its time over the usual one; None where no usual one is known."""
+    """Time over the usual time; None if no usual time is known."""
     against: Literal["like", "base"] = "like"
-    """Source of the usual time: machines of its kind, or the same machines before."""
+    """Source of the usual time: other machines of the kind, or the same machines before."""
     machines: tuple[int, int] = (1, 1)
-    """How many machines take longer by more than what counts, and of how many."""
+    """Number of machines that are slower by more than ``least``, and number of all machines."""
 
 
 class Node(NamedTuple):
@@ -46,43 +46,43 @@ class Node(NamedTuple):
     outliers: Sequence[Outlier]
     """Quantities that take longer than usual or than before at equal host speed; worst first."""
     reasons: Sequence[str]
-    """Why it failed, or cannot be judged."""
+    """Why the machine failed, or why it cannot be judged."""
     host: Sequence[HostSpeed] = ()
-    """References by which its host is slower than the hosts of its kind."""
+    """References by which the machine's host is slower than the hosts of its kind."""
     by_host: Sequence[Outlier] = ()
-    """Quantities that take longer only because of the host's speed."""
+    """Quantities that take longer only because the host is slow."""
     facts: Sequence[Fact] = ()
-    """What ``isthmus doctor`` finds here, and not on most machines of its kind."""
+    """Findings of ``isthmus doctor`` that most machines of this kind do not have."""
     started: datetime | None = None
-    """When its newest run began."""
+    """When the machine's newest run began."""
     figures: Sequence[Outlier] = ()
     """All quantities, with the ratio to the usual time of the kind."""
     base: Sequence[Outlier] = ()
     """All quantities, with the ratio to the machine's own earlier time."""
     speeds: Sequence[HostSpeed] = ()
-    """All references of the host's speed, over the usual ones of the kind."""
+    """All references of the host's speed, as ratios to the kind's usual values."""
     swapped: Sequence[Swapped] = ()
-    """Devices that are other cards than in the machine's own earlier runs."""
+    """Devices that are other cards than in the machine's earlier runs."""
 
 
 class Swapped(NamedTuple):
-    """A device that is another card than before."""
+    """A device address with another card than before."""
 
     device: str
     before: str
-    """UUID, serial number or name of the card."""
+    """UUID, serial number or name of the earlier card."""
     now: str
 
 
 class Hidden(NamedTuple):
-    """A change of a quantity that is not found among the machines of a kind."""
+    """The largest change of a quantity that would not be found among a kind's machines."""
 
     quantity: Outlier
-    """The quantity at its usual time."""
+    """The quantity, with its usual time in the kind."""
     share: float
-    """Share of the time. A machine that takes longer by less is not found."""
+    """Change as a share of the time; a machine that is slower by less is not found."""
     machines: int
-    """Number of machines that are compared."""
+    """Number of machines of the kind that are compared."""
 
 
 class Fleet(NamedTuple):
@@ -93,30 +93,30 @@ class Fleet(NamedTuple):
     quantities: int
     """Number of quantities that are compared, over all kinds."""
     shifts: Sequence[Outlier]
-    """Quantities that are slower than the baseline's on most machines; ``node`` is empty."""
+    """Quantities that are slower than in the baseline over all machines; ``node`` is empty."""
     baseline: str
-    """Why no baseline was compared; empty where one was, or none was given."""
+    """Why no baseline was compared; empty if one was compared, or if none was given."""
     least: float
     """Smallest difference that counts, as a share."""
     coverage: Sequence[Coverage]
     """How much of the comparison with the baseline is decided."""
     own_base: tuple[int, int] | None
-    """Number of machines with a run in the baseline, and of all; None without a baseline."""
+    """Number of machines with a run in the baseline, and of all machines; None: no baseline."""
     unreadable: int = 0
     """Number of files that cannot be read."""
     hidden: Sequence[Hidden] = ()
-    """The largest change that would not be found, of each quantity, the largest share first."""
+    """For each quantity, the largest change that would not be found; the largest share first."""
     same_runs: int = 0
-    """Number of runs of the baseline that are left out, because they are judged themselves."""
+    """Number of baseline runs that are left out, because they are also among the judged runs."""
 
     def of(self, state: State) -> list[Node]:
-        """Machines in this state, the worst first."""
+        """Machines in this state, sorted by their largest ratio to the usual time."""
         nodes = [node for node in self.nodes if node.state == state]
         return sorted(nodes, key=lambda n: -max((o.ratio or 0.0 for o in n.outliers), default=0.0))
 
     @property
     def group(self) -> tuple[int, int] | None:
-        """Numbers of machines that are slow in one quantity and of the others; None: no group."""
+        """Most machines that one quantity shows as slow, and the others; None if too few are."""
         kinds = {n.kind for n in self.nodes if any(o.against == "like" for o in n.outliers)}
         judged = [n for n in self.nodes if n.kind in kinds and n.figures]
         counts = Counter(
@@ -130,12 +130,12 @@ class Fleet(NamedTuple):
 
     @property
     def open(self) -> list[Coverage]:
-        """Kinds of quantities of which nothing is decided against the baseline."""
+        """Kinds of quantities of which no quantity is decided against the baseline."""
         return [quantity for quantity in self.coverage if not quantity.decided]
 
     @property
     def outcome(self) -> Outcome:
-        """``fail`` if a machine is bad, or if most machines are slower than the baseline.
+        """``fail`` if a machine is bad, or if a kind as a whole is slower than the baseline.
 
         Else ``undecided`` if no machine could be judged, or if the comparison with a baseline
         decides nothing for a kind of quantity.

@@ -1,4 +1,4 @@
-"""The page: one self-contained file with plots, for reading and for keeping."""
+"""Makes the page on runs: one HTML file with plots, which needs no other file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isthmus.results.run_file import Run
 def write_page(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
     """Writes ``index.html`` and ``plots/NAME.svg`` and ``.png`` for named runs; returns the page.
 
-    The page asks the network for nothing. Raises IsthmusError where the folder cannot be written.
+    The page loads nothing from the network. Raises IsthmusError if the folder cannot be written.
     """
     from isthmus.reporters.html import page  # noqa: PLC0415 - plotting takes a second to load
 

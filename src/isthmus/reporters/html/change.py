@@ -1,4 +1,4 @@
-"""What changed between two runs, for the page of both: sentences, tiles and tables."""
+"""Says what changed between two runs, for the page on both: sentences, tiles and tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isthmus.reporters.html.method import Folded
 
 _MOST_ROWS = 500
 _LONGEST = 40
-"""Characters of a value of the environment."""
+"""Most characters of an environment's value in a table."""
 _FIRST = ("device", "operation", "memory", "axes", "sizes", "verdict", "ratio", "low_ratio",
           "high_ratio", "before_Bps", "after_Bps", "before_s", "after_s")  # fmt: skip
 Tile = Mapping[str, str | float | None]
@@ -27,18 +27,18 @@ class Changed(NamedTuple):
     """Two runs with what changed from the first to the second."""
 
     sentences: list[str]
-    """The verdict; what the second run lacks, what changes have in common."""
+    """The verdict, points that the second run lacks, and what the changes have in common."""
     tiles: list[Tile]
-    """The largest certain changes; empty where nothing certainly changed."""
+    """The largest certain changes; empty if no change is certain."""
     series: Folded
     folded: list[Folded]
-    """Every point, and what differs in the environment."""
+    """Tables of every point and of differences in the environment."""
 
 
 def changed(sources: Sequence[Source]) -> Changed | str:
-    """What changed between two runs of a study; else why they cannot be compared.
+    """Compares two runs of a study, or says why they cannot be compared.
 
-    Empty where there are not two runs, or these have no study in common.
+    Empty unless there are two runs with a study in common.
     """
     if len(sources) != 2 or not sources[0].several:
         return ""
@@ -81,7 +81,7 @@ def _rows(title: str, changes: Sequence[Change]) -> Folded:
 
 
 def _environment(result: Comparison) -> list[Folded]:
-    """What differs, those facts first that may explain a change."""
+    """Tables of differing facts; facts that may explain a change come first."""
     cells = [
         [difference.of, difference.name,
          *(shortened(text, _LONGEST) for text in (difference.before, difference.after)),

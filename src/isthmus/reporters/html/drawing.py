@@ -1,4 +1,4 @@
-"""Plots as Vega-Lite specifications: lines over size, dots with intervals, stacked phases."""
+"""Makes Vega-Lite specifications of plots: lines over size, dots with intervals, stacked phases."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ Draw = Callable[[int, int], dict[str, Any]]
 
 
 CURVE = ("model", "model_low", "model_high")
-"""Columns of a line's rows: the prediction of its curve; NaN without a curve."""
+"""Columns of a line's rows with the prediction of its curve and both ends; NaN without a curve."""
 
 
 class Line(NamedTuple):
-    """One series over size; ``rows`` has ``x, y, low, high``, ``CURVE``, and ``tip``."""
+    """A series over size; ``rows`` has the columns ``x, y, low, high``, ``CURVE``, and ``tip``."""
 
     label: str
     colour: str
     rows: pd.DataFrame
     filled: bool = True
-    """Whether marks are filled: for memory that the device accesses directly."""
+    """Whether marks are filled, which stands for memory that the device accesses directly."""
     modelled: bool = False
 
 
 class Panel(NamedTuple):
-    """Lines that are compared; ``published`` has ``x, y, tip``, each limit a value and its name."""
+    """Lines on the same axes; ``published`` has ``x, y, tip``, a limit has a value and a name."""
 
     title: str
     lines: Sequence[Line]
@@ -74,7 +74,7 @@ class Panel(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """One value with its interval, in a row of its own."""
+    """A value with its interval, drawn in a row of its own."""
 
     label: str
     colour: str
@@ -82,15 +82,15 @@ class Dot(NamedTuple):
     low: float
     high: float
     text: str
-    """Text next to the mark."""
+    """Text next to the mark of the value."""
     tip: str
     filled: bool = True
     published: float = math.nan
-    """Published value of the same quantity; NaN: none."""
+    """Published value of the same quantity; NaN without one."""
 
 
 class Stack(NamedTuple):
-    """Phases that follow one another: name, value, tip."""
+    """Phases in one bar, one after the other, each with name, value and tooltip."""
 
     label: str
     colour: str
@@ -105,17 +105,17 @@ class Figure:
     name: str
     """File name without its ending."""
     title: str
-    """Statement that the plot shows."""
+    """Statement that the plot supports, as its title."""
     panels: int
     draw: Draw
     frame: pd.DataFrame
-    """The plotted values as a table."""
+    """Table of the plotted values."""
     note: str = ""
     unit: str = field(default="")
 
 
 def lines(panels: Sequence[Panel], unit: str, of_what: str) -> Draw:
-    """Draws panels on the same axes; ``unit`` is ``GB/s`` or ``s``, of ``y`` as given."""
+    """Draws panels on common axes; ``unit`` is ``GB/s`` or ``s``, the unit of ``y``."""
     drawn = [line.rows for panel in panels for line in panel.lines]
     drawn += [panel.published for panel in panels if panel.published is not None]
     xs = [x for rows in drawn for x in rows["x"]]
@@ -216,7 +216,8 @@ def _limits(panel: Panel, down: _Scale, up: _Scale, height: float, y: Options) -
         )
         at = {"y": quantity("y", **y)}
         yield layer(rows, "rule", at, color=LIGHT["ink"], strokeDash=[1, 3], aria=False)
-        for halo in ({"stroke": LIGHT["ground"], "strokeWidth": 4}, {}):  # first a halo over lines
+        # a halo separates the name from lines below it
+        for halo in ({"stroke": LIGHT["ground"], "strokeWidth": 4}, {}):
             yield writing(rows, {"x": {"value": 4}, "y": quantity("at", **y)}, align="left", **halo)
 
 
@@ -266,7 +267,7 @@ def _labels(
     x: Options,
     y: Options,
 ) -> Iterator[Options]:
-    """Names at the ends of the lines, moved apart; a thin line connects each name to its end."""
+    """Yields names at the lines' ends, moved apart; a thin line joins each name to its end."""
     width, height = size
     rows = pd.DataFrame(
         [
@@ -292,7 +293,7 @@ def _labels(
 
 
 def dots(rows: Sequence[Dot], *, log: bool) -> Draw:
-    """Draws a row for each value in seconds, with its interval; ``log``: on a logarithmic axis."""
+    """Draws each value, in seconds, with its interval in a row; ``log``: on a logarithmic axis."""
     values = [v for dot in rows for v in (dot.value, dot.low, dot.high, dot.published) if v > 0]
     frame = pd.DataFrame(rows).assign(
         row=[i + 0.5 for i in range(len(rows))],
@@ -339,7 +340,7 @@ _TINTS = (0.55, 0.2, 0.4, 0.12)
 
 
 def stacks(rows: Sequence[Stack]) -> Draw:
-    """Draws a bar in each row, in seconds; phases have their names in the bar if there is room."""
+    """Draws a bar for each row, in seconds; a phase has its name in the bar if there is room."""
     longest = max(sum(value for _, value, _ in row.parts) for row in rows)
     names = list(dict.fromkeys(name for row in rows for name, _, _ in row.parts))
     parts = pd.DataFrame(_parts(rows, names))

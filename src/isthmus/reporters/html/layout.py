@@ -1,6 +1,6 @@
-"""Layout of plots in pixels, so that no label covers another: colours, scales, ticks, margins.
+"""Places the parts of plots, so that no label covers another: colours, scales, ticks, margins.
 
-Colours are those of ``LIGHT``; a page replaces them by its own.
+Colours are those of ``LIGHT``; the page replaces them by the colours of its theme.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ LIGHT = {
     "c6": "#6b5a01", "c7": "#006f78", "c8": "#5d5148",
     "ink": "#1b1f24", "quiet": "#59626d", "line": "#dfe3e8", "ground": "#fffffe",
 }  # fmt: skip
-"""Colours by the name of the page's variable; all differ."""
+"""Colours by name of the page's CSS variable; all colours differ."""
 COLOURS = [LIGHT[f"c{i}"] for i in range(1, 9)]
 CHARACTER = 7.6
 LINE = 14
-"""Pixels that a label's character and line take, at most, in 11 pixel type."""
+"""Most pixels of a label's line in 11 pixel type; ``CHARACTER``: those of a character's width."""
 LEFT = 54
 _MOST_SIDE = 0.44
-"""Share of a plot's width that labels may take."""
+"""Largest share of a plot's width that labels take."""
 TICK = 60
 """Pixels that a tick's label takes along an axis."""
 THEME: dict[str, object] = {
@@ -90,7 +90,7 @@ def ends_of(
 
 
 def scale(domain: list[float], *, log: bool) -> Options:
-    """A scale that begins and ends where its domain does."""
+    """A scale of Vega-Lite whose ends are those of its domain."""
     if log:
         return {"type": "log", "domain": domain, "nice": False}
     return {"type": "linear", "domain": domain, "nice": False, "zero": False}
@@ -118,7 +118,7 @@ def value_at(place: float, domain: Sequence[float], length: float, *, log: bool)
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The places moved apart to at least ``gap``, in their order, between the ends if they fit."""
+    """Moves places apart to at least ``gap``, in their order; within the ends if there is room."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = list(places)
     edge = low
@@ -133,12 +133,12 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def quantity(column: str, **options: Any) -> Options:
-    """A channel that shows a column's numbers."""
+    """A channel of Vega-Lite that shows the numbers of a column."""
     return {"field": column, "type": "quantitative", **options}
 
 
 def named(column: str, **options: Any) -> Options:
-    """A channel that distinguishes a column's values."""
+    """A channel of Vega-Lite that distinguishes the values of a column."""
     return {"field": column, "type": "nominal", **options}
 
 
@@ -154,7 +154,7 @@ def layer(rows: pd.DataFrame, mark: str, channels: Options, **look: Any) -> Opti
 
 
 def writing(rows: pd.DataFrame, place: Options, **look: Any) -> Options:
-    """A layer of texts, in the colours of a column ``colour``."""
+    """A layer of texts, whose colours are in the column ``colour``."""
     channels = {"text": named("label"), "color": COLOUR, **place}
     return layer(rows, "text", channels, baseline="middle", aria=False, **look)
 
@@ -168,7 +168,7 @@ def specification(
 ) -> Options:
     """A specification of layers; ``width``, ``height`` and ``sides`` (left, right) are pixels."""
     left, right = sides
-    tables: dict[str, pd.DataFrame] = {}  # several layers may share a table
+    tables: dict[str, pd.DataFrame] = {}  # layers may share a table
 
     def of_table(options: Options) -> Options:
         name = next((name for name, rows in tables.items() if rows is options["data"]), None)
@@ -191,7 +191,7 @@ def specification(
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows in JSON's types, which have no NaN."""
+    """Rows as types of JSON, with null for NaN."""
 
     def finite(value: Any) -> Any:
         return value if not isinstance(value, float) or math.isfinite(value) else None
@@ -201,7 +201,7 @@ def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def room_for(labels: Sequence[str], width: int) -> tuple[float, int]:
-    """Pixels beside the axes for labels, and most characters of a label that fit."""
+    """Pixels that labels take beside the axes, and the most characters of a label that fit."""
     longest = max((len(label) for label in labels), default=0)
     side = min(18 + CHARACTER * longest, _MOST_SIDE * width)
     return side, int((side - 18) / CHARACTER + 1e-6)

@@ -1,4 +1,4 @@
-"""Collects the page's last section: method, flags, machine and all points of a run."""
+"""Makes the page's last section: method, flags, machine and all points of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isthmus.units import format_seconds, percent
 
 
 class Folded(NamedTuple):
-    """A collapsed table."""
+    """A table that the page shows collapsed."""
 
     title: str
     cells: Table
@@ -27,7 +27,7 @@ class Folded(NamedTuple):
 
 
 class Method(NamedTuple):
-    """How one run was measured."""
+    """Texts and tables on how one run was measured."""
 
     id: str
     name: str
@@ -42,7 +42,7 @@ class Method(NamedTuple):
 
 
 def method_of(id: str, source: Source) -> Method:  # noqa: A002 - the attribute's name
-    """The method of a run; ``id``: HTML id of its heading."""
+    """Collects the method of a run; ``id``: HTML id of the section's heading."""
     run, summary, labels = source.run, source.summary, wording.labels(source.run)
     shown, common = view(summary, labels)
     return Method(

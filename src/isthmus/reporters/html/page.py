@@ -1,4 +1,4 @@
-"""Builds the page: answer first, then a section for each study, then method and all points."""
+"""Writes the page: the answer, then a section for each study, then method and all points."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _ENDINGS = {"interrupted": "interrupted", "budget": "ended when its time was up"
 _MOST_LISTED = 3
 """Most items of advice, and of missing measurements, on the first screen."""
 _MOST_FOLDED = 500
-"""Rows of a table behind an answer."""
+"""Most rows of a table behind an answer."""
 _FINDINGS = ("what", "of", "value", "interval", "share", "remark")
 
 
 class _Study(NamedTuple):
-    """One study, with the results of all its runs."""
+    """A study with the results of all its runs."""
 
     name: str
     heading: str
@@ -58,7 +58,7 @@ class _Study(NamedTuple):
 
 
 def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
-    """Writes the page, as ``write_page``."""
+    """Writes the page for ``write_page``."""
     page, renderer = folder / "index.html", Renderer()
     sources = _sources(runs)
     palette = Palette()
@@ -84,7 +84,7 @@ def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
 
 @cache
 def template() -> jinja2.Template:
-    """The page's template, compiled once: that takes longer than to fill it in."""
+    """Returns the page's template, compiled once, because that takes longer than to fill it in."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -97,7 +97,7 @@ def template() -> jinja2.Template:
 
 
 def _sources(runs: Sequence[tuple[str, Run]]) -> list[Source]:
-    """The runs with short names; if two have the same study, devices show the run's name."""
+    """Gives the runs short names; if two share a study, names of devices include the run's."""
     held = [name for _, run in runs for name in set(studies_in(run))]
     several = len(held) > len(set(held))
     names = [Path(name).stem for name, _ in runs]
@@ -109,7 +109,7 @@ def _sources(runs: Sequence[tuple[str, Run]]) -> list[Source]:
 
 
 def _apart(names: Sequence[str]) -> list[str]:
-    """Names without the words that all of them begin or end with."""
+    """Names without the words that all names begin or end with."""
     words = [name.split("-") for name in names]
     while min(map(len, words)) > 1 and len({w[-1] for w in words}) == 1:
         words = [w[:-1] for w in words]
@@ -166,7 +166,7 @@ def _render(
         most_listed=_MOST_LISTED,
         studies=[
             _study(name, sources, results, plots[name], first, renderer)
-            for name in rank  # a study without rows has no section
+            for name in rank  # a study without rows gets no section
             if not all(source.rows(name).empty for source in sources)
         ],
         boards=_published_boards() if none and any(s.run.points for s in sources) else [],
@@ -179,7 +179,7 @@ def _render(
 
 
 def _published_boards() -> list[tuple[str, ReproducedRow]]:
-    """Authors and reproduced main row of each source; simulating the cards takes seconds."""
+    """Authors and reproduced main row of each source, by simulating cards, which takes seconds."""
     return [
         (source.by, from_events(row))
         for source in published.sources().values()
@@ -188,7 +188,7 @@ def _published_boards() -> list[tuple[str, ReproducedRow]]:
     ]
 
 
-# The first screen
+# Functions for the first screen
 
 
 def _devices(sources: Sequence[Source]) -> list[DeviceRecord]:
@@ -210,14 +210,14 @@ def _machine(sources: Sequence[Source]) -> str:
 
 
 def _no_accelerator(sources: Sequence[Source]) -> str:
-    """The first line of a page without an accelerator."""
+    """Writes the first line of a page without an accelerator, with the processor used instead."""
     processors = [d.address for d in _devices(sources) if d.real and not d.error and has_runtime(d)]
     rest = f": {processors[0]}, the processor, stands in" if processors else ""
     return f"No accelerator was found{rest}."
 
 
 def _states(sources: Sequence[Source]) -> Iterator[str]:
-    """A line for all runs of a day on a machine; for each run, if runs share a study."""
+    """Yields a line for all runs of a day on a machine, or for each run if runs share a study."""
     days: dict[tuple[str, str, str, str], list[Source]] = {}
     for source in sources:
         run = source.run
@@ -232,7 +232,7 @@ def _states(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def _state(sources: Sequence[Source]) -> Iterator[str]:
-    """Parts of a line: number of points, duration, endings and disturbances of the runs."""
+    """Yields the parts of a line: number of points, duration, ends and disturbances of the runs."""
     runs = [source.run for source in sources]
     if all(run.finished for run in runs):
         took = sum(run.took_s for run in runs)
@@ -262,7 +262,7 @@ def _share(finding: Finding) -> str:
 
 
 def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
-    """Tiles of headlines with a figure: each run by turns, the first study first."""
+    """Tiles of headlines with a figure: runs take turns, and the first study comes first."""
     of_runs: dict[str, list[tuple[Source, Finding]]] = {}
     for source, finding in results:
         if finding.headline and finding.figure and finding.verdict != "undecided":
@@ -283,7 +283,7 @@ def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
 
 
 def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
-    """Sentences of advice, each with its call or command; every command only once."""
+    """Sentences of advice, each with its call or command; no command appears twice."""
     actions: dict[str, str] = {}
     for _, finding in results:
         if finding.action:
@@ -292,7 +292,7 @@ def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
 
 
 def _missing(source: Source, results: Sequence[Finding]) -> list[str]:
-    """Errors and missing measurements, each only once."""
+    """Lists errors and missing measurements, each text once."""
     run = source.run
     reasons = [f"{address}: no card behind it, its API's software alone" for address in
             sorted(software_only(run))]  # fmt: skip
@@ -301,7 +301,7 @@ def _missing(source: Source, results: Sequence[Finding]) -> list[str]:
     return [*filter(None, reasons)] if run.points else ["this run holds no points", *reasons]
 
 
-# A study
+# Functions for the section of a study
 
 
 def _study(
@@ -336,7 +336,7 @@ def _study(
 
 
 def _filled(rows: Sequence[Sequence[str]]) -> Table:
-    """Findings as a table, without columns that are empty throughout."""
+    """A table of findings, without columns that are empty in all rows."""
     kept = [i for i in range(len(_FINDINGS)) if any(row[i] for row in rows)]
     cells = [[row[i] for i in kept] for row in rows]
     return Table([_FINDINGS[i] for i in kept], cells, [i in {2, 3} for i in kept])
@@ -354,7 +354,7 @@ def _answers(study: str, source: Source) -> Iterator[Folded]:
 
 
 def _once(frame: Frame) -> Frame:
-    """Removes the reverse of each pair of devices or kinds of memory from a table."""
+    """Drops the reverse of each pair of devices or kinds of memory from a table."""
     if "reference" not in frame:
         return frame
     of = "memory" if set(frame["reference"]) <= set(frame.get("memory", ())) else "device"

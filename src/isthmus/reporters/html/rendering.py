@@ -1,4 +1,4 @@
-"""Renders specifications: SVG in the page's colours, and files in several formats.
+"""Renders specifications of plots: SVG in the page's colours, and files in several formats.
 
 If the library cannot draw a plot, the page shows the reason in its place.
 """
@@ -24,7 +24,7 @@ from isthmus.written import csv_text
 _NARROW = 360
 """Pixels of a panel on a telephone, and of a column of a paper at 96 per inch."""
 _WIDE = {1: 556, 2: 556, 3: 360}
-"""Pixels of a panel, by number of panels beside one another."""
+"""Pixels of a panel's width, by number of panels side by side."""
 _FIRST = 780
 _PNG_SCALE = 3.0
 _VARIABLES = {colour: f"var(--{name})" for name, colour in LIGHT.items()}
@@ -43,23 +43,23 @@ _FRAME = re.compile(r'<path class="(?:background|foreground)"[^>]*/>')
 
 
 class Drawing(NamedTuple):
-    """A plot as a page shows it."""
+    """A plot in the forms that a page shows."""
 
     name: str
     title: str
     note: str
     narrow: list[Markup]
-    """For small screens: SVG of each panel."""
+    """SVG of each panel for small screens."""
     wide: list[Markup]
-    """For other screens; empty if equal to ``narrow``."""
+    """SVG of each panel for other screens; empty if equal to ``narrow``."""
     endings: list[str]
-    """Endings of the plot's files, see ``Renderer.files``."""
+    """Endings of the names of the plot's files, see ``Renderer.files``."""
     missing: str = ""
-    """Why there is no drawing."""
+    """Reason why there is no drawing; else empty."""
 
 
 class Renderer:
-    """Draws the plots of a page, each once."""
+    """Draws the plots of a page, each panel and width once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Figure, int, int], str] = {}
@@ -80,7 +80,7 @@ class Renderer:
         return self._known[key]
 
     def drawing(self, figure: Figure, *, first: bool = False) -> Drawing:
-        """The drawing of a plot; with ``first`` only its first panel, at full width."""
+        """The drawing of a plot; with ``first``, only the first panel at full width."""
         wide = _FIRST if first else _WIDE[min(figure.panels, 3)]
         panels = range(1 if first else figure.panels)
         name = f"{figure.name}-first" if first else figure.name
@@ -100,9 +100,9 @@ class Renderer:
             )  # fmt: skip
 
     def files(self, figure: Figure) -> dict[str, bytes]:
-        """Files of a plot by their ending: one column wide, with panels below one another.
+        """Files of a plot by ending: one column wide, with the panels one below the other.
 
-        A plot that cannot be drawn has only the file of its values.
+        A plot that cannot be drawn has only the file with its values.
         """
         if figure not in self._files:
             self._files[figure] = dict(self._made(figure))
@@ -140,9 +140,9 @@ class Renderer:
 
 
 def _clean(part: Any) -> Any:
-    """A part of a specification whose texts have no control characters.
+    """Removes control characters from the texts of a part of a specification.
 
-    The library that measures texts aborts at them.
+    The library that measures the width of texts aborts at control characters.
     """
     if isinstance(part, str):
         return printable(part)
@@ -152,7 +152,7 @@ def _clean(part: Any) -> Any:
 
 
 def _inline(svg: str) -> Markup:
-    """SVG for a page: colours are CSS variables, and marks keep the text of their tooltips."""
+    """Turns SVG into a part of a page: colours become CSS variables, marks keep their tooltips."""
     svg = _MARK.sub(r' data-t="\1"', _FRAME.sub("", svg))
     svg = re.sub(r'data-t="([XY]-axis|Title)[^"]*"', "", svg)
     svg = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}", svg)

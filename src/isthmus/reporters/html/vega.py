@@ -1,4 +1,4 @@
-"""Draws with Vega in V8 and resvg, which vl_convert brings."""
+"""Draws plots with Vega in V8 and with resvg, both of which the library vl_convert includes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from isthmus.errors import IsthmusError
 
 
 class NotDrawnError(IsthmusError):
-    """A drawing that the library could not make."""
+    """Error: the library could not make a drawing."""
 
 
 def svg(specification: Mapping[str, Any], theme: Mapping[str, Any]) -> str:
-    """The drawing of a specification in Vega-Lite. Raises NotDrawnError."""
+    """Draws a Vega-Lite specification as SVG. Raises NotDrawnError."""
     text = msgspec.json.encode(specification).decode()
     return str(_made(vl_convert.vegalite_to_svg, text, config=theme))
 
 
 def pdf(drawing: str) -> bytes:
-    """A drawing in SVG as PDF. Raises NotDrawnError."""
+    """Converts a drawing from SVG to PDF. Raises NotDrawnError."""
     return bytes(_made(vl_convert.svg_to_pdf, drawing))
 
 
 def png(drawing: str, scale: float) -> bytes:
-    """A drawing in SVG as PNG. Raises NotDrawnError."""
+    """Converts a drawing from SVG to PNG. Raises NotDrawnError."""
     return bytes(_made(vl_convert.svg_to_png, drawing, scale=scale))
 
 

@@ -1,5 +1,6 @@
-// Makes a C++ function a kernel of the emulated card. `isthmus card kernel build` compiles the
-// function with -fsanitize=thread, so that each access calls kernel_call.cpp, which counts it.
+// Makes a C++ function a kernel of the emulated card. `isthmus card kernel build` compiles it with
+// -fsanitize=thread: the compiler then inserts calls of kernel_call.cpp at each access, which count
+// it.
 #pragma once
 
 #include <array>
@@ -22,16 +23,16 @@ enum class Kind : std::uint8_t {
   value,
   buffer,  ///< a pointer
   stream,  ///< a reference to a stream
-  result   ///< a reference to a value, which is written back to its register
+  result   ///< a reference to a value, which is written to its register at the end
 };
 
 struct Argument {
   const char* name = nullptr;
-  std::uint64_t offset = 0;  ///< offset of its register
+  std::uint64_t offset = 0;  ///< position of the argument's register
   std::uint64_t bytes = 0;   ///< size of a value; 8 for all other kinds
   Kind kind = Kind::value;
   std::uint64_t element_bytes = 0;  ///< size of a pointer's elements
-  bool writes = false;              ///< a pointer to elements that are not const
+  bool writes = false;              ///< whether a pointer's elements are not const
 };
 
 constexpr std::size_t words_of(std::uint64_t bytes) {
@@ -41,19 +42,19 @@ constexpr std::size_t words_of(std::uint64_t bytes) {
 struct Kernel {
   const Argument* arguments;
   std::size_t count;
-  /// Calls the function. `values` holds each argument from a new word on, in `words_of` words: the
-  /// register's value, the address of the buffer's copy, or the address of the stream's outer end.
+  /// Calls the function. Each argument begins at a new word of `values` and has `words_of` words: a
+  /// register's value, the address of a buffer's copy, or of a stream's outer end.
   void (*call)(std::uint64_t* values);
 };
 
-/// Whether T is hls::stream or a class derived from it.
+/// Whether T is hls::stream or derived from it.
 template <class T, class = void>
 struct LeadsOut : std::false_type {};
 template <class T>
 struct LeadsOut<T, std::void_t<decltype(std::declval<T&>().isthmus_lead_to(
                        std::declval<hls::isthmus_outside&>()))>> : std::true_type {};
 
-/// Returns the stream of a structure whose only member is a stream.
+/// Returns the stream in an argument, which may be a structure with the stream as its only member.
 template <class T>
 auto& only_member(T& value) {
   auto& [only] = value;
@@ -70,8 +71,7 @@ auto& stream_in(T& value) {
   }
 }
 
-/// Whether T is a stream, a class derived from a stream, or a structure whose only member is a
-/// stream.
+/// Whether T is a stream, derived from one, or a structure whose only member is a stream.
 template <class T>
 struct IsStream
     : std::bool_constant<LeadsOut<T>::value || (std::is_aggregate_v<T> && std::is_class_v<T> &&
@@ -126,7 +126,7 @@ constexpr std::uint64_t element_bytes() {
   }
 }
 
-/// Returns the size of a value; 8 for an address or a stream's end.
+/// Returns the bytes of a value in registers; 8 for an address or a stream.
 template <class T>
 constexpr std::uint64_t argument_bytes() {
   constexpr bool is_value = kind_of<T>() == Kind::value || kind_of<T>() == Kind::result;
@@ -142,7 +142,7 @@ constexpr bool writes() {
   }
 }
 
-/// Argument number `n` during a call of the kernel.
+/// Holds argument number `n` while the kernel's function runs.
 template <class T, std::size_t n, Kind kind = kind_of<T>()>
 struct Given {
   explicit Given(std::uint64_t& stored) { std::memcpy(&value, &stored, sizeof(value)); }
@@ -199,7 +199,7 @@ struct Call<function, Result (*)(Types...)> {
 
   static constexpr std::array<bool, isthmus_count + 1> isthmus_written = {writes<Types>()...,
                                                                           false};
-  /// Number of each argument's first word, then the number of all words.
+  /// The index of each argument's first word; the last entry is the number of all words.
   static constexpr std::array<std::size_t, isthmus_count + 1> isthmus_words = [] {
     std::array<std::size_t, isthmus_count + 1> begin{};
     for (std::size_t n = 0; n < isthmus_count; ++n) {
@@ -223,8 +223,8 @@ struct Call<function, Result (*)(Types...)> {
 
 }  // namespace isthmus::card::plugin
 
-// The only name in the generated file behind a kernel's source, where all other names may be
-// macros.
+// The only name that the file generated from a kernel's source uses after that source, in which
+// macros may have replaced any other name.
 template <auto function>
 using isthmus_call = isthmus::card::plugin::Call<function>;
 using isthmus_argument = isthmus::card::plugin::Argument;

@@ -1,5 +1,5 @@
-// Counters of a kernel's loops, which `isthmus card kernel build` inserts into the kernel's code
-// (isthmus_emulation/estimate/rewriter.py), and the cost of each loop by the rules of HLS.
+// Counters of how often a kernel's loops run, and the cycles of each loop by HLS's rules. `isthmus
+// card kernel build` inserts them into the kernel (isthmus_emulation/estimate/rewriter.py).
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,25 @@
 #include <type_traits>
 #include <utility>
 
-/// Cycles of a loop, without those of loops within it. The counter's number is the place in the
-/// table; number 0 is the kernel's function.
+/// Cycles of one loop, without the loops in it. The index in the table is the counter's number;
+/// number 0 is the kernel's function.
 struct isthmus_loop_cost {
-  unsigned line;  ///< line in the source; 0: this counter has no cost
+  unsigned line;  ///< line of the loop in the source; 0: this counter costs nothing
   double iteration_least, iteration_most;
   double entry_least, entry_most;
-  const char* why;        ///< "II 7: floating-point sum"; or empty
-  unsigned partial_sums;  ///< number that gives a shorter II; 0: none does
-  double spared;          ///< share of an iteration's cycles that partial sums save
+  const char* why;        ///< such as "II 7: floating-point sum"; empty: nothing bounds it
+  unsigned partial_sums;  ///< number of partial sums that shortens the II; 0: none does
+  double spared;          ///< share of an iteration's cycles that these partial sums save
   bool pipelined;
-  int region;             ///< number of the process's DATAFLOW region; -1: this is a loop
+  int region;             ///< number of the DATAFLOW region if this is a process; -1: a loop
   const unsigned* after;  ///< processes whose whole arrays it needs, ended by 0; or null
-  unsigned ahead;         ///< most words in its pipeline on the way to a stream
+  unsigned ahead;         ///< most words that its pipeline holds on the way to a stream
 };
 
 struct isthmus_estimated_type {
   const isthmus_loop_cost* costs;
   std::size_t count;  ///< 0: the kernel has no estimate
-  bool is_time;       ///< whether this estimate is the kernel's computing time
+  bool is_time;       ///< whether the estimate is used as the kernel's computing time
 };
 extern const isthmus_estimated_type isthmus_estimated;
 
@@ -40,7 +40,7 @@ void end_loop(unsigned number, std::uint64_t times);
 
 }  // namespace isthmus::card::plugin
 
-/// Exists while a loop runs. `times` stays in a register, because its address is never taken.
+/// Counts a loop while it exists. `times` can stay in a register, because its address is not taken.
 class isthmus_loop {
  public:
   explicit isthmus_loop(unsigned number) : number_(number) {
@@ -55,8 +55,7 @@ class isthmus_loop {
   unsigned number_;
 };
 
-/// A DATAFLOW region, whose processes run in turns. It exists as long as the block with the
-/// pragma.
+/// A DATAFLOW region, whose processes run in turns; it exists as long as the block with the pragma.
 class isthmus_region {
  public:
   struct Processes;
@@ -64,13 +63,13 @@ class isthmus_region {
   isthmus_region(const isthmus_region&) = delete;
   isthmus_region& operator=(const isthmus_region&) = delete;
   ~isthmus_region();
-  /// Begins a process: `does` runs once the processes at the places `after`, whose results it
-  /// needs, have ended. Its loops are counted separately.
+  /// Begins a process. `does` runs when the processes numbered in `after`, whose results it needs,
+  /// have ended. Its loops are counted separately.
   void process(unsigned number, const char* name, std::initializer_list<unsigned> after,
                std::function<void()> does);
-  /// Waits for processes.
+  /// Waits until these processes have ended.
   void wait(std::initializer_list<unsigned> after);
-  /// Waits for all processes.
+  /// Waits until all processes have ended.
   void finish();
 
  private:
@@ -84,9 +83,9 @@ inline constexpr bool isthmus_can_limit<
     Stream, std::void_t<decltype(std::declval<Stream&>().isthmus_limit(0, std::string(), 0U))>> =
     true;
 
-/// Limits a stream of a DATAFLOW region, or each stream of an array, to `depth`; 0: the depth of
-/// its type. `line` has the pragma with the depth, else the declaration. AMD's streams are not
-/// limited.
+/// Sets the depth of a stream in a DATAFLOW region, or of each stream of an array; 0: that of its
+/// type. `line` is the line of the pragma with the depth, else of the declaration. Streams of AMD's
+/// headers have no limit.
 template <class Stream>
 void isthmus_limit(Stream& stream, const std::string& name, std::size_t depth, unsigned line) {
   if constexpr (std::is_array_v<Stream>) {
@@ -105,8 +104,8 @@ void isthmus_wait(Stream& stream) {
   }
 }
 
-/// Waits until each of the streams has a word. A board takes the words that an expression reads in
-/// the same cycle, and none before all are there.
+/// Waits until each stream has a word: a board takes all words that an expression reads in one
+/// cycle, and none before all are there.
 template <class... Streams>
 void isthmus_together(Streams&... streams) {
   (isthmus_wait(streams), ...);

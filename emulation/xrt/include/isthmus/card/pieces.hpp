@@ -31,8 +31,8 @@ class Pieces {
     std::uint64_t end = 0;
     bool inside = false;
   };
-  /// Returns whether the byte at `begin` is in the set, and up to where this is the same (at most
-  /// `end`).
+  /// Returns whether byte `begin` is in the set, and up to which byte before `end` the answer is
+  /// the same.
   [[nodiscard]] Stretch stretch(std::uint64_t begin, std::uint64_t end) const {
     const auto next = ends_.upper_bound(begin);
     if (next != ends_.begin() && std::prev(next)->second > begin) {
@@ -40,7 +40,7 @@ class Pieces {
     }
     return {next == ends_.end() ? end : std::min(next->first, end), false};
   }
-  /// Returns how many of the bytes from `begin` to `end` are in the set.
+  /// Returns how many bytes from `begin` to `end` are in the set.
   [[nodiscard]] std::uint64_t count(std::uint64_t begin, std::uint64_t end) const {
     std::uint64_t found = 0;
     while (begin < end) {
@@ -52,7 +52,7 @@ class Pieces {
   }
 
  private:
-  std::map<std::uint64_t, std::uint64_t> ends_;  ///< the end of each range by its begin
+  std::map<std::uint64_t, std::uint64_t> ends_;  ///< end of each range, by its begin
 };
 
 }  // namespace isthmus::card

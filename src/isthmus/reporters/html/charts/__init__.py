@@ -1,7 +1,7 @@
-"""Makes the plots of each study: at most two, and one that compares with published times.
+"""Makes the plots of each study: at most two, and one beside published times.
 
-A study names its plots in ``Study.plotted_by``; without that, its rates over size are plotted.
-Nothing is plotted over a single size.
+A study names its plots in ``Study.plotted_by``; without a name, its rates over size are plotted.
+A study with a single size has no plot over size.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from isthmus.reporters.html.drawing import (
 __all__ = ["Palette", "Source", "figures", "slugged"]
 
 Plots = Callable[[Sequence[Source], Palette], Iterator[Figure]]
-"""Draws a study over several runs, each of which has rows of it."""
+"""Function that draws the plots of a study over several runs, which have rows of the study."""
 
 
 def figures(study: str, sources: Sequence[Source], palette: Palette) -> list[Figure]:
-    """Plots of a study over all its runs; none of a study that is not installed."""
+    """Plots of a study over all its runs; empty for a study that is not installed."""
     held = [source for source in sources if not source.rows(study).empty]
     declared = studies.registry().get(study)
     named = declared.plotted_by if declared else ""
@@ -43,7 +43,7 @@ def figures(study: str, sources: Sequence[Source], palette: Palette) -> list[Fig
 
 
 def _rates(study: str) -> Plots:
-    """Rates over size of each operation with at least two sizes."""
+    """Makes the function that plots rates over size, for operations with two sizes or more."""
 
     def draw(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         panels: dict[str, list[Line]] = {}
@@ -62,5 +62,5 @@ def _rates(study: str) -> Plots:
 
 
 def slugged(text: str) -> str:
-    """Text as a part of a file's name."""
+    """Makes a text fit into the name of a file."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "other"

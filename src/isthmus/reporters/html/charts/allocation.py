@@ -1,4 +1,4 @@
-"""Plots of the study allocation: phases of an offload, and kinds of memory."""
+"""Draws the plots of study ``allocation``: phases of an offload, and kinds of memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PHASES = {
     "back": ("read_back",),
     "rest": ("remainder",),
 }
-"""Phases of an offload in order, and their names in the plot."""
+"""Names in the plot with the phases that each name stands for, in order."""
 
 
 def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
@@ -83,7 +83,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
 
 
 def _offloads(rows: Frame) -> Iterator[tuple[str, Frame]]:
-    """Offloads of the largest vectors, by kind of memory."""
+    """Yields the offloads of the largest vectors, by kind of memory."""
     rows = rows[rows["bytes"] == rows["bytes"].max()]
     for (memory, handover, offset), part in groups(rows, ["memory", "handover", "relative_offset"]):
         further = f" +{float(offset):.0f} B" if offset.strip("0.") else ""
@@ -104,7 +104,7 @@ def _stack(source: Source, palette: Palette, rows: Frame, label: str) -> Stack:
 
 def _differ(rows: Sequence[Dot]) -> str:
     low, high = min(rows, key=lambda d: d.value), max(rows, key=lambda d: d.value)
-    if not low.high < high.low:  # true also if an end is NaN
+    if not low.high < high.low:  # also true if an end is NaN
         return "Whole offload: kinds of memory do not differ significantly"
     more = format_seconds(high.value - low.value)
     return f"Whole offload: {high.label} takes {more} more than {low.label}"

@@ -1,4 +1,4 @@
-"""Plots of the study beff: rates of exchanges, of each rank, and of windows of two ranks."""
+"""Draws the plots of study ``beff``: rates of exchanges, of ranks, and of two ranks' windows."""
 
 from __future__ import annotations
 

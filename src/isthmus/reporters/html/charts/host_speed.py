@@ -1,4 +1,4 @@
-"""The host's own speed over the time of a run, from its readings."""
+"""Plots the host's own speed over the time of a run, from readings of its references."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def figure(name: str, source: Source) -> Figure | None:
 
 
 def _relative(marks: pd.DataFrame, column: str, median: float, label: str) -> pd.DataFrame:
-    """Marks of a series as ratios to its median, with texts for tooltips."""
+    """Returns the marks of a series as ratios to its median, with texts for tooltips."""
     tips = [
         f"{label}, {at_s:.1f} s: {format_seconds(seconds)}"
         for at_s, seconds in zip(marks["x"], marks[column], strict=True)

@@ -1,4 +1,4 @@
-"""Plots of the study hostmem: rates of kernels on host memory and on their own."""
+"""Draws the plots of study ``hostmem``: rates of kernels on host memory and on card memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots of the study mmio: single accesses, and times over size."""
+"""Draws the plots of study ``mmio``: times of single accesses, and times over size."""
 
 from __future__ import annotations
 

@@ -64,17 +64,17 @@ class Source:
         return summarise(self.run)
 
     def device(self, address: str) -> DeviceRecord:
-        """The run's record of a device."""
+        """Returns the run's record of a device."""
         devices = (d for d in self.run.devices if d.address == address)
         return next(devices, DeviceRecord(address=address, backend="", real=True))
 
     def label(self, address: str, api: str = "") -> str:
-        """Shortest distinct name on the page; with the run's name if there are several runs."""
+        """Shortest name that is distinct on the page; several runs add the run's name."""
         text = self.title(address, api)
         return shortened(f"{self.name}, {text}" if self.several else text, _LONGEST)
 
     def title(self, address: str, api: str = "") -> str:
-        """Shortest distinct name in the run: ``CUDA``, ``memcpy``, ``U250 (model)``."""
+        """Shortest name that is distinct in the run: ``CUDA``, ``memcpy``, ``U250 (model)``."""
         device = self.device(address)
         api = api or device.api
         if device.simulated:
@@ -92,13 +92,13 @@ class Source:
     def rows(self, study: str) -> Frame:
         """Trustworthy rows of a study with times that a user of the device waits for.
 
-        Times of the device's clock are left out, because they exclude work of the host. Host times
-        above an emulated card are left out, because they are of software only.
+        The device's clock is left out, because its times exclude the host's work. Host times above
+        an emulated card are left out, because they are times of software only.
         """
         rows = resolved(self.summary[self.summary["study"] == study])
         rows = rows[(rows["clock"] != "device") & (rows["median_s"] > 0)]
         rows = rows[(rows["verified"] != "false") & ~rows["flags"].str.contains(THROUGH_EMULATION)]
-        if rows.empty:  # an empty frame has no types to compute with
+        if rows.empty:  # an empty frame has no types for arithmetic
             return rows
         declared = studies.registry().get(study)
         missing = set(declared.columns if declared else ()) - set(rows.columns)
@@ -116,7 +116,7 @@ class Palette:
         self._taken: dict[tuple[str, str, str], str] = {}
 
     def of(self, source: Source, address: str, api: str) -> str:
-        """The colour of an API on a device of a run."""
+        """Returns the colour for an API on a device of a run."""
         if api == "host":
             return LIGHT["quiet"]
         key = (source.name if source.several else "", address, api)
@@ -134,14 +134,14 @@ def _between(low: float, high: float, text_of: Callable[[float], str]) -> str:
 
 
 def _of_limit(row: Any) -> str:
-    """The share of the limit in words, with the source of the limit."""
+    """Words for a rate's share of its limit, with the source of the limit."""
     if not row.limit_share > 0:
         return ""
     return f", {percent(row.limit_share)} of {row.limit} ({row.limit_source})"
 
 
 def _of_model(row: Any) -> str:
-    """The rate that the series' curve predicts in words, with its interval."""
+    """Words for the rate that the series' curve predicts, with its interval."""
     if not row.model > 0:
         return ""
     ends = _between(row.model_low * 1e9, row.model_high * 1e9, format_rate)
@@ -149,7 +149,7 @@ def _of_model(row: Any) -> str:
 
 
 def rate_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Line:
-    """A series' rates over size; ``look``: fields of ``Line``, ``subject`` for tooltips."""
+    """A line of rates over size; ``look``: fields of ``Line``, and ``subject`` for tooltips."""
     first = rows.iloc[0]
     label = look.pop("label", source.label(first["device"], first["api"]))
     subject = look.pop("subject", label)
@@ -173,7 +173,7 @@ def rate_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Lin
 
 
 def time_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Line:
-    """A series' times over size; ``look``: fields of ``Line``."""
+    """A line of times over size; ``look``: fields of ``Line``."""
     first = rows.iloc[0]
     label = look.pop("label", source.label(first["device"], first["api"]))
     nothing = [math.nan] * len(rows)
@@ -222,7 +222,7 @@ def _frame(panels: Sequence[Panel], unit: str) -> pd.DataFrame:
 def rate_figure(
     name: str, title: str, panels: Sequence[Panel], unit: str, of_what: str, note: str = ""
 ) -> Iterator[Figure]:
-    """Panels of lines over size as one figure; none without a line. ``unit``: ``GB/s`` or ``s``."""
+    """Yields a figure of panels with lines over size, if any; ``unit``: ``GB/s`` or ``s``."""
     panels = [panel for panel in panels if panel.lines]
     if panels:
         frame = _frame(panels, "GB_per_s" if unit == "GB/s" else "seconds")
@@ -242,9 +242,9 @@ def limits(points: Sequence[Frame]) -> list[tuple[float, str]]:
 def diamonds(
     source: Source, address: str, study: str, operation: str, api: str = "", **where: str
 ) -> list[dict[str, Any]]:
-    """Published rates of the device's board by size, from rows of this operation.
+    """Published rates of the device's board by size, for this operation.
 
-    ``api`` selects rows if a source compares several APIs; it is ignored for emulated cards.
+    ``api`` selects rates, if a source compares several APIs; emulated cards ignore it.
     """
     return [
         {"x": row.plus[0].bytes, "y": row.published * row.scale / 1e9, "tip": _source_text(row)}
@@ -256,12 +256,12 @@ def diamonds(
 
 
 def marked(marks: Sequence[dict[str, Any]]) -> pd.DataFrame | None:
-    """Marks of ``diamonds`` as a table for ``Panel``; None if there are none."""
+    """Makes a table for ``Panel`` of the marks of ``diamonds``; None without marks."""
     return pd.DataFrame(marks) if marks else None
 
 
 def _source_text(row: Row) -> str:
-    """Tooltip of a published figure: its source, and its value in the source's unit."""
+    """Tooltip of a published figure: its source, and the value in the source's unit."""
     size = row.plus[0].bytes if len(row.terms) == 1 else None
     what = [row.item] if size is None or row.item != format_size(size) else []
     what += [format_bytes(int(size))] if size is not None else []
@@ -275,14 +275,14 @@ def _title(board: str) -> str:
 
 
 def seen(panels: Sequence[Panel]) -> str:
-    """Title of the first panel: fastest device at the largest size, against link or memcpy."""
+    """Title for the first panel: the fastest device at the largest size, against link or memcpy."""
     panel = panels[0]
     copies = [line for line in panel.lines if line.colour == LIGHT["quiet"]]
     others = [line for line in panel.lines if line.colour != LIGHT["quiet"]] or copies
     best = max(others, key=lambda line: float(line.rows["y"].iloc[-1]))
     size, rate = best.rows["x"].iloc[-1], best.rows["y"].iloc[-1]
     text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {format_bytes(int(size))}"
-    # With several limits it is unknown which of them belongs to this line.
+    # Of several limits it is unknown which one holds for this line.
     if len(panel.limits) == 1:
         return f"{text}, {100 * rate / panel.limits[0][0]:.0f} % of the link"
     of_memcpy = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
@@ -292,7 +292,7 @@ def seen(panels: Sequence[Panel]) -> str:
 
 
 def timed_dot(source: Source, palette: Palette, row: Any, label: str, filled: bool = True) -> Dot:
-    """A row's time with its interval."""
+    """A dot with the time of a row and its interval."""
     value = format_seconds(row.median_s)
     tip = _tip(label, row, value, _between(row.low, row.high, format_seconds))
     colour = palette.of(source, row.device, row.api)
@@ -300,7 +300,7 @@ def timed_dot(source: Source, palette: Palette, row: Any, label: str, filled: bo
 
 
 def dot_figure(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Figure:
-    """Times as a figure; the axis is logarithmic if they differ by more than a factor of ten."""
+    """A figure of times; the axis is logarithmic if times differ by more than a factor of ten."""
     frame = pd.DataFrame(
         [(d.label, d.value, d.low, d.high, d.published) for d in rows],
         columns=["series", "seconds", "interval_low", "interval_high", "published"],
@@ -310,7 +310,7 @@ def dot_figure(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Fi
 
 
 def beside_published(study: str, sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Plot of published times of each device's board, with the reproduced time in the same row."""
+    """Yields the plot of published times of boards, each with the reproduced time in its row."""
     drawn: list[Dot] = []
     theirs: dict[str, None] = {}
     for source in sources:
@@ -326,7 +326,8 @@ def beside_published(study: str, sources: Sequence[Source], palette: Palette) ->
                 low, high = here[1:3] if here.known else (here.value, here.value)
                 value = format_seconds(here.value)
                 tip = f"{entry.row.item}: {value}{_between(low, high, format_seconds)}; "
-                label = ", ".join(reversed(entry.row.item.split(", ")))  # distinct part first
+                # the distinct part comes first
+                label = ", ".join(reversed(entry.row.item.split(", ")))
                 drawn.append(
                     Dot(label, palette.of(source, address, api), here.value, low, high,
                         value, tip + _source_text(entry.row),

@@ -1,4 +1,4 @@
-"""Plots of the study transfer: rates in each direction, and kinds of memory."""
+"""Draws the plots of study ``transfer``: rates in each direction, and kinds of memory."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _memories(rows: Frame) -> Iterator[tuple[str, bool, Frame]]:
 
 
 def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Plot of three or more kinds of memory, at the largest size that all of them have."""
+    """Yields the plot of three or more kinds of memory, at the largest size of all of them."""
     drawn: list[Dot] = []
     size = 0
     for source in sources:

@@ -1,4 +1,4 @@
-// Accesses of the program and of kernels to a buffer in the card's memory.
+// Records how the program and kernels access a buffer in card memory, to find mistakes in its use.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@
 
 namespace isthmus::card::process {
 
-/// An argument of a kernel's instance, as a message names it.
+/// An argument of a kernel's instance, as messages name it.
 struct NamedArgument {
   std::string instance;
   std::string name;
   std::size_t index = 0;
 };
 
-/// A run that has read a buffer.
+/// A run of a kernel that has read a buffer.
 struct BufferReader {
   NamedArgument argument;
   std::uint64_t start = 0;  ///< number of the program's start of the run
-  /// First address that it read, and the one behind the last.
+  /// First address that the run read, and the address after the last.
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 
@@ -33,42 +33,44 @@ struct BufferReader {
   }
 };
 
-/// What the latest run has written to a buffer.
+/// What the latest run that wrote to a buffer has written.
 struct BufferOutput {
   NamedArgument writer;
-  std::uint64_t run = 0;    ///< its number
-  std::uint64_t start = 0;  ///< number of the program's start of that run; 0: nobody watches it
-  std::uint64_t begin = 0;  ///< first address that it wrote to
-  std::uint64_t end = 0;    ///< behind the last one
-  bool fresh = false;       ///< the program has sent data since it read the buffer last
-  std::uint32_t since = 0;  ///< number of the program's looks when the run wrote first
-  Pieces taken{};           ///< addresses that the program has read since
-  bool passed_on = false;   ///< another run has read some of it since
+  std::uint64_t run = 0;    ///< number of the run
+  std::uint64_t start = 0;  ///< number of the program's start of the run; 0: not watched
+  std::uint64_t begin = 0;  ///< first address that the run wrote to
+  std::uint64_t end = 0;    ///< address after the last one that it wrote to
+  bool fresh = false;       ///< whether the program has sent data since it last read the buffer
+  std::uint32_t since = 0;  ///< HostLooks' count of looks at the run's first write
+  Pieces taken{};           ///< addresses that the program has read since the run
+  bool passed_on = false;   ///< whether another run has read some of the output since
 
   [[nodiscard]] std::uint64_t taken_bytes() const { return taken.count(begin, end); }
 };
 
 struct BufferUse {
-  std::uint64_t begin = 0;  ///< its address
+  std::uint64_t begin = 0;  ///< address of the buffer
   std::uint64_t bytes = 0;
-  Pieces written{};         ///< addresses to which the program or a kernel has written
-  std::uint32_t since = 0;  ///< number of the program's looks when the buffer was made
-  bool sent = false;        ///< the program has written some of it
-  /// Number of the program's latest start when it wrote new data last, while runs waited for their
-  /// start; then first and last address of these data.
+  Pieces written{};         ///< addresses that the program or a kernel has written
+  std::uint32_t since = 0;  ///< HostLooks' count of looks when the buffer was made
+  bool sent = false;        ///< whether the program has written to the buffer
+  /// When the program last sent data while runs waited to start: number of its latest start then,
+  /// and the first and last address of these data.
   std::uint64_t sent_after = 0;
   std::uint64_t sent_begin = 0;
   std::uint64_t sent_end = 0;
-  std::vector<BufferReader> readers{};  ///< runs whose end the program may not have seen
-  std::string given_to{};  ///< instance that got the buffer last to write to it; empty: none
+  /// Runs that have read it and whose end the program may not know.
+  std::vector<BufferReader> readers{};
+  std::string given_to{};  ///< instance that last got the buffer to write to; empty: none
   std::optional<BufferOutput> output{};
-  /// Runs that wrote to it, before that of `output`: how many, of how many the program read
-  /// something, and of how many fresh ones nobody did; and which of these was the last.
+  /// Earlier runs than that of `output` which wrote to the buffer: their number, how many the
+  /// program read something of, how many fresh ones it did not, and the last of these.
   unsigned runs = 0;
   unsigned taken_runs = 0;
   unsigned lost_runs = 0;
   unsigned lost_run = 0;
-  std::uint64_t sends_at_take = 0;  ///< number of the program's transfers when it read last
+  /// Number of the program's transfers when it last read the buffer.
+  std::uint64_t sends_at_take = 0;
 
   void send(std::uint64_t address, std::uint64_t size) {
     written.add(address, address + size);
@@ -85,7 +87,7 @@ struct BufferUse {
       output->passed_on = true;
     }
   }
-  /// Counts the run of `output`, after which another one writes.
+  /// Counts the run of `output` among the earlier runs, because another run writes.
   void end_output() {
     if (!output) {
       return;

@@ -1,4 +1,4 @@
-// A function that can pause, and go on later.
+// A function that can pause and be resumed, on a thread of its own.
 #pragma once
 
 #include <condition_variable>
@@ -9,19 +9,19 @@
 
 namespace isthmus::card::process {
 
-/// Runs a function on a separate thread. The caller of `resume` waits until the function pauses or
-/// ends, so the two threads never run at the same time.
+/// Runs a function on a thread. While `resume` waits for the function to pause or end, its caller
+/// stands still, so the two threads never run at the same time.
 class Coroutine {
  public:
   explicit Coroutine(std::function<void()> body);
   Coroutine(const Coroutine&) = delete;
   Coroutine& operator=(const Coroutine&) = delete;
-  /// The function must have ended.
+  /// Requires that the function has ended.
   ~Coroutine();
 
-  /// Runs the function until it pauses or ends; throws its exception.
+  /// Runs the function until it pauses or ends; throws what the function throws.
   void resume();
-  /// Pauses the function; called by the function. Returns when the function is resumed.
+  /// Pauses the function, which calls this, until the next `resume`.
   void pause();
   [[nodiscard]] bool has_ended() const { return ended_; }
 

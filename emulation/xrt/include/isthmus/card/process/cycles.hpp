@@ -1,4 +1,4 @@
-// The xclbin's formula for the cycles that a kernel computes, over the values of its arguments.
+// Formulas in an xclbin for the cycles of a kernel's run, computed from its arguments.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ struct ArgumentPlace;
 /// isthmus_emulation/xclbin/cycles.py writes the formula.
 class Formula {
  public:
-  /// Reads a formula. Throws DescriptionError for any other text.
+  /// Parses a formula; throws DescriptionError for any other text.
   static Formula parse(const std::string& text);
 
-  /// Throws DescriptionError if the formula uses an argument that is no integer.
+  /// Throws DescriptionError if the formula uses an argument that is not an integer.
   void check(const std::vector<ArgumentPlace>& arguments) const;
-  /// Returns the formula's value in cycles, rounded up. Throws std::domain_error if the value is no
-  /// count of cycles; the message says the value.
+  /// Returns the formula's value in cycles, rounded up. Throws std::domain_error, with the value in
+  /// its message, if that is no number of cycles.
   [[nodiscard]] std::int64_t of(std::span<const std::byte> registers,
                                 const std::vector<ArgumentPlace>& arguments) const;
   [[nodiscard]] bool empty() const { return steps_.empty(); }

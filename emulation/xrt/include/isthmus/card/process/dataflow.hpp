@@ -1,9 +1,9 @@
 // Streams between kernels, and runs of kernels that wait at streams.
 //
 // A run that reads an empty stream waits in its function until another run has written data. Runs
-// always go on in the order of their starts. The time of each run is its start, plus the clocks of
-// its logic, plus its waits at streams. A word can be read a clock after it was written. A full
-// stream takes the next word when a word is read.
+// go on in the order of their starts. A run's time is its start, plus the clocks of its logic, plus
+// its waits at streams. A word can be read one clock after it was written. A full stream takes the
+// next word when a word is read.
 #pragma once
 
 #include <cstddef>
@@ -22,36 +22,37 @@ namespace isthmus::card::process {
 
 class Dataflow {
  public:
-  /// `hertz`: clock of the kernels.
+  /// `hertz` is the clock rate of the kernels.
   Dataflow(const Description& description, double hertz);
   Dataflow(const Dataflow&) = delete;
   Dataflow& operator=(const Dataflow&) = delete;
   /// Ends runs that still wait: their calls return `gone`.
   ~Dataflow();
 
-  /// A function that does one run of a kernel with these streams.
+  /// A function that does one run of a kernel with the given streams.
   using Body = std::function<KernelOutcome(StreamAccess& streams)>;
   static constexpr std::uint32_t forever = 0;
-  /// Starts `times` runs of unit number `unit`, one after the other, at `now` (femtoseconds modulo
-  /// 2^64). Does nothing for a unit that runs forever already. A kernel that still moves words
-  /// after its last run ends now. Throws KernelError if a run of the unit has not ended.
+  /// Starts `times` runs of a unit, one after the other, at `now` (femtoseconds modulo 2^64). A
+  /// unit that runs forever is left alone; a kernel that still moves words after its last run is
+  /// ended. Throws KernelError if a run of the unit has not ended.
   void start(std::size_t unit, std::uint64_t now, std::uint32_t times, Body body);
-  /// Ends a unit that runs forever after its present run; at once if it is between two runs.
+  /// Ends a unit that runs forever, after its current run or, between two runs, at once.
   void stop(std::size_t unit);
 
   struct Ended {
     std::size_t unit = 0;
     std::uint64_t began = 0;
     std::uint64_t end = 0;
-    KernelOutcome outcome;  ///< sum of all its runs
+    KernelOutcome outcome;  ///< sum over all runs of the unit
   };
-  /// Runs all kernels until each has ended or waits; returns the runs that have ended. Throws their
+  /// Runs kernels until each has ended or waits; returns the runs that ended. Throws their
   /// exceptions, and KernelError if kernels that run forever pass words round without end.
   std::vector<Ended> advance();
-  /// With the next `advance`, lets runs go on that compute while they wait. Returns whether there
-  /// are such runs. Call it when nothing else can go on, because they may compute for long.
+  /// Lets the next `advance` resume runs that compute while they wait; returns whether there are
+  /// any. Call it when nothing else can go on, because they may compute for long.
   bool let_compute();
-  /// Returns which run waits for which stream, as text; empty if only runs without end wait.
+  /// Returns a text that names each waiting run and its stream; empty if only runs without end
+  /// wait.
   [[nodiscard]] std::string waiting() const;
 
  private:
@@ -59,8 +60,8 @@ class Dataflow {
   class Run;
 
   [[nodiscard]] bool others_can_go_on(const Run& run) const;
-  /// Stops kernels that move words after their last run. Throws KernelError if there are none: then
-  /// kernels that run forever pass words round without end.
+  /// Stops kernels that move words after their last run. Throws KernelError if there are none,
+  /// because then kernels that run forever pass words round without end.
   void end_lone_runs();
   [[nodiscard]] bool others_come_before(const Run& run) const;
   [[nodiscard]] Run* latest_of(std::size_t unit) const;
@@ -68,10 +69,10 @@ class Dataflow {
   const Description* description_;
   Pace clock_;
   bool gone_ = false;
-  std::uint64_t moves_ = 0;  ///< words moved by runs that do not run forever
+  std::uint64_t moves_ = 0;  ///< words moved by runs that have an end
   std::uint64_t held_ = 0;   ///< number of moves that fill and empty all streams
   std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<std::unique_ptr<Run>> runs_;  ///< in the order of their starts
+  std::vector<std::unique_ptr<Run>> runs_;  ///< sorted by the order of their starts
 };
 
 }  // namespace isthmus::card::process

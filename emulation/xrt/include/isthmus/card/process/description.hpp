@@ -1,5 +1,5 @@
-// What is on the card: the text that Isthmus writes into its xclbins
-// (emulation/python/isthmus_emulation/xclbin/card.py).
+// Parses an xclbin's description of the card: its memories, kernels and streams (written by
+// emulation/python/isthmus_emulation/xclbin/card.py).
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class DescriptionError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Most bytes of registers that a kernel has; its address range may be larger.
+/// Most bytes of registers of a kernel, whose address range may be larger.
 inline constexpr std::uint64_t most_registers = std::uint64_t{64} << 10U;
 
 struct MemoryRange {
-  bool host = false;  ///< memory of the program, else of the card
-  bool hbm = false;   ///< high-bandwidth memory of the card
+  bool host = false;  ///< the program's memory, not the card's
+  bool hbm = false;   ///< the card's high-bandwidth memory
   bool chip = false;  ///< memory in the card's FPGA
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
@@ -31,9 +31,10 @@ struct MemoryRange {
 };
 
 struct ArgumentPlace {
-  bool buffer = false;       ///< the value is an address; else a value or a stream
-  bool constant = false;     ///< a const pointer: the kernel must not write through it
-  std::uint64_t offset = 0;  ///< offset of its register
+  bool buffer = false;  ///< whether the value is a buffer's address
+  /// Whether it is a const pointer, through which the kernel must not write.
+  bool constant = false;
+  std::uint64_t offset = 0;  ///< position of the argument's register
   std::uint64_t bytes = 0;
   std::string name;
 };
@@ -45,29 +46,29 @@ struct ComputeUnit {
   std::uint64_t address = 0;
   std::uint64_t range = 0;
   std::vector<ArgumentPlace> arguments;
-  bool controlled = true;     ///< a register at offset 0 starts it; else it runs all the time
-  bool auto_restart = false;  ///< has a number of runs at `restart_counter`
-  Formula cycles{};           ///< cycles that a run computes; empty if unknown
-  Formula least_cycles{};     ///< the lower end of a range of cycles, else empty
-  std::string computing{};    ///< the cycles as the user reads them: "n*4+120 cycles (given)"
+  bool controlled = true;     ///< whether a register at offset 0 starts it; else it always runs
+  bool auto_restart = false;  ///< whether `restart_counter` holds its number of runs
+  Formula cycles{};           ///< cycles of a run; empty if unknown
+  Formula least_cycles{};     ///< lower end of a range of cycles; empty without a range
+  std::string computing{};    ///< the cycles as messages show them: "n*4+120 cycles (given)"
 };
 
-/// Register to which XRT writes the number of runs.
+/// Offset of the register to which XRT writes the number of runs.
 inline constexpr std::uint64_t restart_counter = 0x10;
 
-/// A stream from a unit to a unit: the numbers of the units and of their arguments.
+/// A stream between two units: numbers of the units and of their arguments.
 struct StreamPlace {
   std::size_t producer = 0;
   std::size_t producer_argument = 0;
   std::size_t consumer = 0;
   std::size_t consumer_argument = 0;
-  std::size_t depth = 0;  ///< capacity in words
-  std::string name;       ///< "fetch_1.out:store_1.in"
+  std::size_t depth = 0;  ///< words that the stream holds
+  std::string name;       ///< such as "fetch_1.out:store_1.in"
 };
 inline constexpr std::size_t most_depth = std::size_t{1} << 20U;
 
 struct Description {
-  std::uint64_t clock_mhz = 0;  ///< that kernels are built for, where it is not the usual one
+  std::uint64_t clock_mhz = 0;  ///< clock for which kernels are built; 0: the usual one
   std::vector<MemoryRange> memories;
   std::vector<ComputeUnit> units;
   std::vector<StreamPlace> streams;
@@ -75,16 +76,16 @@ struct Description {
   /// Parses a description. Throws DescriptionError for any other text.
   static Description parse(std::istream& text);
 
-  /// Returns the memory in which an address lies, or null.
+  /// Returns the memory that contains an address, or null.
   [[nodiscard]] const MemoryRange* memory_of(std::uint64_t address) const;
-  /// Returns the number of the address's bank, HBM and DDR together: 32 is the first bank of DDR
-  /// behind 32 of HBM. Memory in the FPGA has separate numbers.
+  /// Returns the number of the bank that contains an address. DDR behind HBM continues HBM's
+  /// numbers: bank 32 follows 32 banks of HBM. Memory in the FPGA has numbers of its own.
   [[nodiscard]] std::size_t bank_of(std::uint64_t address) const;
-  /// Whether a unit has streams to other units.
+  /// Returns whether a unit has streams to other units.
   [[nodiscard]] bool has_streams(std::size_t unit) const;
 };
 
-/// Parses lines of "key=value". Throws DescriptionError.
+/// Parses lines of "key=value". Throws DescriptionError for other lines.
 Parameters parse_parameters(std::istream& text);
 
 }  // namespace isthmus::card::process

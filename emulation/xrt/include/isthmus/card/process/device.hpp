@@ -1,4 +1,4 @@
-// The card as its shim sees it: its memory, its kernels, and the time that calls take.
+// The card as the shim uses it: its memory, its kernels, and the time that calls take.
 #pragma once
 
 #include <chrono>
@@ -28,25 +28,24 @@ inline constexpr std::uint32_t ap_start = 1;
 inline constexpr std::uint32_t ap_done = 2;
 inline constexpr std::uint32_t ap_idle = 4;
 
-/// Distance to an event whose time is unknown: 2^61 fs, 38 minutes. Times wrap at 2^64 fs, and the
-/// difference of two times has a sign, so 2^63 fs is the limit.
+/// Femtoseconds to an event whose time is unknown: 2^61, 38 minutes. Times wrap at 2^64, and a
+/// signed difference of two times is below 2^63.
 inline constexpr std::uint64_t far_future_fs = std::uint64_t{1} << 61U;
 
 /// The emulated card. A call that the card cannot do throws MemoryError, KernelError or CardError.
 class Device {
  public:
-  /// With a `fatal_warnings` file an access past the end of a buffer throws KernelError. A program
-  /// that runs `as_hardware` takes the card for a board. Without `looks` the program counts as
-  /// looking at each buffer.
+  /// `fatal_warnings` names a file: an access past the end of a buffer then throws KernelError.
+  /// `as_hardware` means that the program takes the card for a board. Without `looks` the program
+  /// counts as looking at every buffer.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
          const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
          bool as_hardware = false, HostLooks* looks = nullptr, RunWatch* watch = nullptr,
          const std::vector<std::string>& not_needed = {});
 
-  /// Counts a call; to be called before each of the calls below.
+  /// Counts a call; call it before each of the functions below.
   void begin_call();
-  /// Allocates a buffer. Returns the name of the memory's file; empty for memory that is not
-  /// shared.
+  /// Allocates a buffer. Returns the name of the memory's file if the memory is shared, else "".
   std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
   void free(std::uint64_t address);
   void import(std::uint64_t address, std::uint64_t bytes, int descriptor) {
@@ -54,29 +53,29 @@ class Device {
   }
   void copy_to_card(std::uint64_t address, std::span<const std::byte> data);
   std::span<const std::byte> copy_from_card(std::uint64_t address, std::uint64_t bytes);
-  /// Returns card memory: an allocation, or new memory if a program accesses memory beside its
-  /// buffers.
+  /// Returns card memory: of an allocation, or new memory if the program accesses memory outside
+  /// its buffers.
   std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
   void write_registers(std::uint64_t address, std::span<const std::byte> data);
   void read_registers(std::uint64_t address, std::span<std::byte> to);
-  /// Returns the end of the unit's run: now if it has ended; nothing if its end depends on streams,
-  /// or if the unit restarts itself.
+  /// Returns when the unit's run ends, or now if it has ended. Nothing if the end depends on
+  /// streams, or if the unit restarts itself.
   std::optional<std::uint64_t> end_of(std::uint64_t address);
-  /// Copies within the card's memory, as a unit of the board does.
+  /// Copies within the card's memory, as the copy unit of a board does.
   void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
-  /// Takes the time of a copy from or to another card's memory; does not copy the bytes.
+  /// Spends the time of a copy from or to another card's memory; the caller copies the bytes.
   void spend_on_copy_between_cards(Direction direction, std::uint64_t address, std::uint64_t bytes);
-  /// Notes that the program sent bytes, or read a buffer, without a transfer.
+  /// Notes that the program has sent bytes, or read a buffer, without a transfer.
   void note_sent(std::uint64_t address, std::uint64_t bytes);
   void note_taken(std::uint64_t address, std::uint64_t bytes);
-  /// `misses(number)`: whether the program has not seen the end of the run with that start number.
+  /// Sets the function that returns whether the program has not seen the end of a numbered start.
   void ask_for_waits(HostStarts::Misses misses) { starts_.ask(misses); }
-  /// Notes that the program has started a run, which may wait for its unit; 0: not watched.
+  /// Notes that the program has started a run, which may wait for a unit. 0: not watched.
   void note_submitted(std::uint64_t number);
-  /// Notes the number of the next start of the unit at an address; 0: not watched. `is_mistaken`:
-  /// the program made a mistake of which the user was warned.
+  /// Notes the number of the next start of the unit at an address; 0: not watched. `is_mistaken`
+  /// says that the user was warned of a mistake in this start.
   void note_start(std::uint64_t address, std::uint64_t number, bool is_mistaken = false);
-  /// Warns of outputs that the program never synced back; to be called when it closes the card.
+  /// Warns of outputs that the program never synced back; call it when the program closes the card.
   void warn_of_lost_outputs();
 
  private:
@@ -86,22 +85,23 @@ class Device {
     std::vector<std::byte> registers;
     bool running = false;
     std::uint64_t end = 0;
-    bool runs_on = false;  ///< restarts itself until its counter is cleared
-    Time period = 0;       ///< duration of a run that restarts itself, without streams
-    /// Whether XRT starts it as a kernel: then accesses to the control register are part of the
-    /// launch. Otherwise the program itself accesses the registers.
+    bool runs_on = false;  ///< whether the unit restarts itself until its counter is cleared
+    /// Duration of one run of a unit that restarts itself and has no streams.
+    Time period = 0;
+    /// Whether XRT starts the unit as a kernel: accesses to its control register then belong to the
+    /// launch. Otherwise the program accesses the registers itself.
     bool by_xrt = false;
-    bool flows = false;       ///< has streams to other units
-    bool waits = false;       ///< runs; its end depends on streams
-    bool is_long = false;     ///< its function has computed for long, and the user was warned
-    std::uint64_t start = 0;  ///< number of the program's last start; 0: not watched
+    bool flows = false;       ///< whether it has streams to other units
+    bool waits = false;       ///< whether it runs and its end depends on streams
+    bool is_long = false;     ///< whether the user was warned that its function computes for long
+    std::uint64_t start = 0;  ///< number of the program's latest start of it; 0: not watched
   };
 
   void check_memories() const;
   void check_clock();
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
   void spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes);
-  /// `facts_of` and `record_kernel` write the events of transfers and runs (bounds.cpp).
+  /// These write the events of transfers and runs (bounds.cpp).
   std::string facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
   void record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                      const KernelOutcome& outcome);
@@ -141,14 +141,14 @@ class Device {
   HostLooks* looks_;
   HostStarts starts_;
   std::uint64_t submitted_ = 0;  ///< number of the program's latest start
-  unsigned waiting_ = 0;     ///< starts that wait for their unit
+  unsigned waiting_ = 0;         ///< number of starts that wait for their unit
   using Duration = std::chrono::nanoseconds;
-  /// Real time since the program last acted, in which all running units wait for streams and the
-  /// program waits for these units.
+  /// Real time for which all running units have waited for streams and the program for these units,
+  /// since the program last acted.
   Duration stuck_for_{};
-  Duration looked_{};  ///< when find_deadlock was called last, in real time
+  Duration looked_{};  ///< real time of the last call of find_deadlock
 
-  Dataflow flow_;  // last member: runs that its destructor ends use the other members
+  Dataflow flow_;  // the last member, because its destructor ends runs that use the others
 };
 
 }  // namespace isthmus::card::process

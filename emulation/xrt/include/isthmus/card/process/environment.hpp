@@ -1,4 +1,4 @@
-// What `card exec` gives a card in environment variables.
+// Reads the environment variables by which `card exec` configures a card.
 #pragma once
 
 #include <cstdlib>
@@ -8,13 +8,13 @@
 
 namespace isthmus::card::process {
 
-/// Returns the value of a variable; empty where it is not set.
+/// Returns a variable's value; empty if it is not set.
 inline std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
 }
 
-/// Returns the parts of a list that colons separate, without empty ones.
+/// Returns the parts between colons that are not empty.
 inline std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts;
   std::istringstream text(list);

@@ -1,4 +1,4 @@
-// Mistakes of host programs that a board does not report: as data, and as the user's sentence.
+// Mistakes of host programs that a board does not report, as data and as texts for the user.
 #pragma once
 
 #include <cstddef>
@@ -23,28 +23,29 @@ enum class HostFaultKind : std::uint8_t {
 
 struct HostFault {
   HostFaultKind kind{};
-  NamedArgument argument;  ///< without a name: the instance as a whole
+  NamedArgument argument;  ///< an argument without a name means the whole instance
   std::uint64_t buffer_bytes = 0;
-  std::uint64_t offset = 0;  ///< of the first byte, in the buffer
-  /// The argument that was probably exchanged with this one.
+  std::uint64_t offset = 0;  ///< position of the first wrong byte in the buffer
+  /// The argument with which the program probably exchanged this one.
   std::optional<NamedArgument> exchanged{};
-  std::string maker{};             ///< instance that should have written the bytes; empty: none
-  std::uint64_t output_bytes = 0;  ///< that the run wrote
-  std::uint64_t taken_bytes = 0;   ///< of these, how many the program read
-  unsigned run = 0;                ///< number of the run among those that wrote to the buffer
-  bool follows = false;            ///< a mistake that was told before may be the cause
+  /// Instance that should have written the bytes; empty: no instance.
+  std::string maker{};
+  std::uint64_t output_bytes = 0;  ///< bytes that the run wrote
+  std::uint64_t taken_bytes = 0;   ///< bytes of the output that the program read
+  unsigned run = 0;                ///< which of the runs that wrote to the buffer, by number
+  bool follows = false;            ///< whether a mistake reported before may be the cause
 
-  /// Whether the kernel does not work as meant, so that further mistakes may follow from this one.
+  /// Returns whether the kernel's results are wrong, so that further mistakes may follow.
   [[nodiscard]] bool has_consequences() const {
     return exchanged || kind == HostFaultKind::writes_constant ||
            kind == HostFaultKind::started_while_busy;
   }
-  /// Whether it says that a kernel's output is not read.
+  /// Returns whether the mistake is an output that the program does not read.
   [[nodiscard]] bool is_of_output() const {
     return kind == HostFaultKind::never_taken || kind == HostFaultKind::run_not_taken ||
            kind == HostFaultKind::partly_taken;
   }
-  /// Returns a text that is equal for equal mistakes.
+  /// Returns a text that is equal for mistakes of which one warning is enough.
   [[nodiscard]] std::string key() const;
   [[nodiscard]] std::string sentence() const;
 };

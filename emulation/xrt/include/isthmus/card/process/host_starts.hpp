@@ -1,4 +1,4 @@
-// Starts of runs by the program, of whose ends the program may not know.
+// Keeps the program's starts of runs, to find those whose end the program does not know.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,16 @@ namespace isthmus::card::process {
 
 class HostStarts {
  public:
-  /// Whether the program has not yet seen the end of the start with that number.
+  /// A function that returns whether the program has not seen the end of a numbered start.
   using Misses = bool (*)(std::uint64_t);
 
   void ask(Misses misses) { misses_ = misses; }
-  /// Adds a start of a unit; starts are added in the order in which units begin them. Ignores
-  /// number 0, which nobody watches. `connected`: the unit has streams to others.
+  /// Adds a start of a unit, in the order in which units begin them. Number 0 is not watched and is
+  /// ignored. `connected` says whether the unit has streams to other units.
   void add(std::uint64_t number, std::size_t unit, bool connected);
-  /// Whether the program knows neither the end of that start, nor that of a later one of the same
-  /// unit, nor, if the unit is connected, that of any later one.
+  /// Returns whether the program may not know that a start has ended. It knows if it saw the end of
+  /// that start or of a later one of the same unit. If the unit is connected, any later start
+  /// counts.
   [[nodiscard]] bool is_missed(std::uint64_t number);
 
  private:

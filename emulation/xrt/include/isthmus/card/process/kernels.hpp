@@ -1,4 +1,4 @@
-// Models of kernels: the effect of a run on data, and its time.
+// Models of kernels: what a run does to data, and how long it takes.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@
 
 namespace isthmus::card::process {
 
-/// A kernel that cannot run, or not with these arguments; the message says why.
+/// A kernel cannot run, or cannot run with these arguments; the message says why.
 class KernelError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// An access of a kernel through an argument that was never set; the message names both.
+/// A kernel accesses memory through an argument that was never set; the message names both.
 class UnsetArgumentError : public KernelError {
  public:
   using KernelError::KernelError;
@@ -35,69 +35,69 @@ class UnsetArgumentError : public KernelError {
 /// Prints each warning once.
 class Warnings {
  public:
-  /// With a `fatal_file` the first warning throws KernelError, and the file gets its text, which
-  /// `card exec` prints at the end. `not_needed`: outputs ("INSTANCE.ARGUMENT") that the program
-  /// need not read.
+  /// With a `fatal_file` the first warning throws KernelError, and the file gets the warning's
+  /// text, which `card exec` prints at the end. `not_needed` are outputs ("INSTANCE.ARGUMENT") that
+  /// the program need not read.
   explicit Warnings(std::string fatal_file, const std::vector<std::string>& not_needed = {})
       : fatal_file_(std::move(fatal_file)), not_needed_(not_needed.begin(), not_needed.end()) {}
 
-  /// Warns once for each `key`.
+  /// Warns, unless a warning with this `key` was printed.
   void warn(const std::string& key, const std::string& text);
   void warn(HostFault fault);
-  /// Notes a mistake in the use of the instance, from which other mistakes may follow.
+  /// Notes that an instance was used wrongly, so that its later mistakes may follow from this one.
   void doubt(const std::string& instance) { doubted_.insert(instance); }
-  /// Prints a fact that is no mistake of the program, once for each `key`.
+  /// Prints a fact that is no mistake, unless a fact with this `key` was printed.
   void note(const std::string& key, const std::string& text);
 
  private:
   std::string fatal_file_;
   std::set<std::string> not_needed_;
   std::set<std::string> printed_;
-  std::set<std::string> doubted_;  ///< instances
+  std::set<std::string> doubted_;  ///< instances that were used wrongly
 };
 
-/// All memory that a kernel can access, by address. It does accesses past the end of a buffer, as a
-/// board does, and warns of them.
+/// The memory that a kernel can access, by address. As on a board, accesses past a buffer's end are
+/// done; a warning names them.
 class Reach {
  public:
-  /// `start`: number of the program's start of the run; 0: not watched.
+  /// `start` is the number of the program's start of the run; 0: not watched.
   Reach(const Description& description, CardMemory& card, ProgramMemory& host, Warnings& warnings,
         const ComputeUnit& unit, std::span<const std::byte> registers, std::uint64_t start = 0,
         HostLooks* looks = nullptr);
 
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
-  /// `load` and `store` read and write without time and without warnings.
+  /// `load` and `store` read and write, and take no time and give no warnings.
   void load(std::uint64_t address, std::span<std::byte> to) { get(address, to, false); }
   void store(std::uint64_t address, std::span<const std::byte> from) { put(address, from, false); }
   void count(std::uint64_t address, std::uint64_t bytes, bool writes);
-  /// Warns that the kernel `does` something wrong; names `where` in the first warning only.
+  /// Warns that the kernel `does` something wrong; only the first warning names the place `where`.
   void warn(const std::string& does, const std::string& where);
   /// Returns whether the byte at an address was written since its buffer was made, and up to which
-  /// byte this is the same. Memory whose use is unknown counts as written.
+  /// byte the answer is the same. If its use is unknown, memory counts as written.
   [[nodiscard]] Pieces::Stretch written(std::uint64_t address, std::uint64_t bytes) const;
-  /// Notes that the run has read bytes of a buffer within these. Warns if the program has sent
-  /// bytes there since it started the run.
+  /// Notes that the run has read a buffer within these bytes. Warns if the program has sent bytes
+  /// there since it started the run.
   void read_between(std::uint64_t address, std::uint64_t bytes);
-  /// Warns that the kernel read a byte that was never written.
+  /// Warns that the kernel read a byte that nothing has written.
   void reads_unwritten(std::uint64_t address);
-  /// Returns the bytes of a buffer from an address on; 0 without a buffer.
+  /// Returns how many bytes of its buffer lie from an address on; 0 outside of buffers.
   [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const;
 
   /// Returns the bytes read and written so far, by port. Each argument that is a buffer has a port
-  /// for each bank and direction. It moves the bytes from the argument's address on up to the
-  /// address of the next argument.
+  /// for each bank and direction, which moves bytes from the argument's address up to the next
+  /// argument's.
   [[nodiscard]] std::vector<PortWork> ports() const;
-  /// Returns the same bytes with the names of arguments and memories.
+  /// Returns the same bytes, by the names of arguments and memories.
   [[nodiscard]] std::vector<Moved> moved() const;
-  /// Clears the counts of `ports`.
+  /// Sets the counts of `ports` to 0.
   void forget() { traffic_.clear(); }
 
  private:
   struct Buffer {
     std::uint64_t begin = 0;
     const std::string* name = nullptr;
-    std::size_t index = 0;  ///< number of the argument
+    std::size_t index = 0;  ///< number of the kernel's argument
     bool constant = false;  ///< whether the argument is declared const
   };
   struct Traffic {
@@ -116,8 +116,8 @@ class Reach {
   void check_constant(std::uint64_t address);
   [[nodiscard]] bool of_host(std::uint64_t address) const;
   void warn(std::uint64_t address, std::uint64_t bytes, const char* does);
-  /// Throws UnsetArgumentError if an address lies in no memory and an argument of 0 may have led
-  /// there; MemoryError for any other address out of memory.
+  /// Throws UnsetArgumentError if an address lies in no memory and may come from an argument that
+  /// is 0. Throws MemoryError for any other address outside of memory.
   void check_range(std::uint64_t address, std::uint64_t bytes, const char* does) const;
   void get(std::uint64_t address, std::span<std::byte> to, bool warns);
   void put(std::uint64_t address, std::span<const std::byte> from, bool warns);
@@ -129,32 +129,32 @@ class Reach {
   ProgramMemory* host_;
   Warnings* warnings_;
   const ComputeUnit* unit_;
-  std::vector<Buffer> buffers_;  ///< by address
+  std::vector<Buffer> buffers_;  ///< buffers of the arguments, sorted by address
   std::vector<Traffic> traffic_;
-  std::uint64_t run_;    ///< number of the run
+  std::uint64_t run_;    ///< number that the card gave the run
   std::uint64_t start_;  ///< number of the program's start of the run; 0: not watched
-  HostLooks* looks_;     ///< null: not known
+  HostLooks* looks_;     ///< null: unknown where the program looks
 };
 
-/// A word of a stream: data, equally wide on both sides, and sideband signals, TLAST first. The
-/// sideband bytes that both sides have are copied.
+/// A word of a stream: data, with the same width at both ends, and sideband signals, TLAST first.
+/// Only sideband bytes that both ends have are copied.
 struct StreamWord {
   std::span<std::byte> data;
   std::span<std::byte> sideband;
 };
 
 enum class StreamWait : std::uint8_t {
-  wait,       ///< until there are data, or room
-  try_now,    ///< fails without data, or room
-  look,       ///< as `try_now`, but moves no word
-  this_clock  ///< as `look`; fails also if data or room come later than `cycles`
+  wait,       ///< until data are there, or room is
+  try_now,    ///< fails without data or room
+  look,       ///< same as `try_now`, but moves no word
+  this_clock  ///< same as `look`, but fails also if data or room come later than `cycles`
 };
 
 enum class StreamAnswer : std::uint8_t { done, not_now, gone };
 
-/// The streams of one run of a kernel, by the number of the argument. `cycles`: clocks of the logic
-/// so far, without waits. After the answer `gone` the kernel's function must return: the card is
-/// closed, or the program has started the kernel again.
+/// The streams of one run of a kernel, by the number of the argument. `cycles` are the clocks of
+/// the logic so far, without waits. After the answer `gone` the kernel's function must return: the
+/// card is closed, or the program has started the kernel again.
 class StreamAccess {
  public:
   StreamAccess() = default;
@@ -166,32 +166,32 @@ class StreamAccess {
                             StreamWait wait) = 0;
   virtual StreamAnswer write(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
                              StreamWait wait) = 0;
-  /// Waits until one of the arguments has data, or room; without arguments until the function must
-  /// end. If `cycles` is less than before, the difference was a wait. A caller that `computes`
-  /// meanwhile gets `not_now` if nothing else can go on.
+  /// Waits until one of the arguments has data or room; without arguments until the function must
+  /// end. If `cycles` is less than in the previous call, the difference was a wait. A caller that
+  /// `computes` meanwhile gets `not_now` if nothing else can go on.
   virtual StreamAnswer wait(std::span<const std::uint32_t> arguments, std::uint64_t cycles,
                             bool computes) = 0;
-  /// Ends the run with this outcome. Returns whether its kernel may still move words, until a call
-  /// returns `gone`.
+  /// Ends the run with this outcome. Returns whether the kernel may move further words, until a
+  /// call returns `gone`.
   virtual bool done(const KernelOutcome& outcome) = 0;
 };
 
-/// One run of a kernel: its arguments, and the memory and streams that it can access.
+/// One run of a kernel: its arguments, and the memory and the streams that it can access.
 struct KernelRun {
   const ComputeUnit* unit;
   std::span<std::byte> registers;
   Reach* reach;
   Timing* timing;
   StreamAccess* streams = nullptr;  ///< null: no stream is connected
-  /// A model whose computing time is unknown or estimated calls this as early as possible, because
+  /// A model calls this as early as possible if its computing time is unknown or estimated, because
   /// the kernel may never end.
   std::function<void(Source)> computing_is{};
-  /// A model calls this if it does not check the depths of streams in its DATAFLOW regions.
+  /// A model calls this if it does not check how deep streams in its DATAFLOW regions must be.
   std::function<void()> depths_are_unchecked{};
 
-  /// Returns argument `index`, of up to eight bytes.
+  /// Returns argument `index`, which has at most eight bytes.
   [[nodiscard]] std::uint64_t argument(std::size_t index) const;
-  /// Writes result `index` of a card's kernel behind the arguments; skips it if there is no room.
+  /// Writes result `index` into the registers after the arguments, if there is room.
   void result(std::size_t index, std::uint64_t value) const;
 };
 
@@ -202,16 +202,16 @@ class KernelModel {
   KernelModel& operator=(const KernelModel&) = delete;
   virtual ~KernelModel() = default;
 
-  /// Does all work of a run at once.
+  /// Does all the work of a run, and returns its outcome.
   virtual KernelOutcome run(const KernelRun& run) = 0;
 };
 
-/// Returns the plug-in of that name in one of the folders, else the card's own kernel. Throws
-/// KernelError if there is neither, or if the unit lacks arguments.
+/// Returns the plug-in with the unit's kernel name in one of the folders, else the card's own
+/// kernel. Throws KernelError if there is neither, or if the unit lacks arguments.
 std::unique_ptr<KernelModel> make_kernel(const ComputeUnit& unit,
                                          const std::vector<std::string>& folders);
 
-/// Returns the outcome of a run with these accesses, done `sweeps` times.
+/// Returns the outcome of a run that repeats its accesses `sweeps` times.
 KernelOutcome outcome_of(const KernelRun& run, std::uint64_t sweeps);
 
 }  // namespace isthmus::card::process

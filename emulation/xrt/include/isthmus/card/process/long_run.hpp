@@ -5,14 +5,14 @@
 
 namespace isthmus::card::process {
 
-/// Wall time of a kernel's function after which the user is warned: our choice, so that a slow
-/// kernel is not taken for a hang.
+/// Wall time in seconds that a kernel's function may compute without a warning: our choice, so that
+/// the user does not take a slow kernel for a hang.
 inline constexpr unsigned long_run_seconds = 10;
 
-/// Returns the warning for the user.
+/// Returns the text of the warning.
 std::string long_run(const std::string& instance);
 
-/// Observes each run of a kernel's function; called by the thread that runs it.
+/// Watches runs of kernels' functions; the thread that runs the function calls it.
 class RunWatch {
  public:
   RunWatch() = default;
@@ -20,9 +20,9 @@ class RunWatch {
   RunWatch& operator=(const RunWatch&) = delete;
   virtual ~RunWatch() = default;
 
-  /// Begins a run. `timed`: the user is warned if the function computes for long.
+  /// Notes that a run begins. If `timed`, the user is warned when the function computes for long.
   virtual void begin(const std::string& instance, bool timed) = 0;
-  /// Ends a run; returns whether the user was warned.
+  /// Notes that the run has ended; returns whether the user was warned.
   virtual bool end(bool timed) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The card's memory: the program's allocations.
+// The card's memory: what the program allocates, and what kernels access outside of buffers.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace isthmus::card::process {
 
-/// An access to memory that is not allocated.
+/// An access to memory that nobody has allocated.
 class MemoryError : public std::runtime_error {
  public:
   MemoryError(std::uint64_t address, std::uint64_t bytes, const std::string& why);
 };
 
-/// Host memory that the program has made accessible to the card. Each function throws MemoryError
-/// for any other address.
+/// Host memory that the program lets the card access. Each function throws MemoryError for other
+/// addresses.
 class ProgramMemory {
  public:
   ProgramMemory() = default;
@@ -31,7 +31,7 @@ class ProgramMemory {
 
   virtual void read(std::uint64_t address, std::span<std::byte> to) = 0;
   virtual void write(std::uint64_t address, std::span<const std::byte> from) = 0;
-  /// Returns the bytes from an address to the end of its buffer, at most `most`.
+  /// Returns the bytes from an address to the end of its buffer, `most` at the most.
   virtual std::uint64_t bytes_at(std::uint64_t address, std::uint64_t most) = 0;
 };
 
@@ -42,35 +42,35 @@ class CardMemory {
   CardMemory& operator=(const CardMemory&) = delete;
   ~CardMemory();
 
-  /// Allocates memory of zeros, and frees older allocations there. These came from accesses without
-  /// a buffer, because XRT's buffers never overlap. Returns the name of the file for `shared`
-  /// memory, which the program may map. Throws std::bad_alloc.
+  /// Allocates memory of zeros and frees older allocations there. Those came from accesses without
+  /// a buffer, because XRT's buffers never overlap. Returns the file of `shared` memory, which the
+  /// program may map. Throws std::bad_alloc.
   std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
   void free(std::uint64_t address);
-  /// Returns the use of the buffer in which an address lies. Null if it is not known: outside of
-  /// buffers, and in memory that the program or another card writes without a call.
+  /// Returns the record of the buffer's use that contains an address. Null outside of buffers, and
+  /// for memory that the program or another card writes without a call.
   [[nodiscard]] BufferUse* use_of(std::uint64_t address);
-  /// Begins a run of a kernel; returns its number.
+  /// Returns a number for a run of a kernel that begins.
   std::uint64_t begin_run() { return ++runs_; }
-  /// Counts transfers of the program to the card; returns how many there were.
+  /// Counts a transfer of the program to the card; returns the number of transfers so far.
   std::uint64_t count_send() { return ++sends_; }
   [[nodiscard]] std::uint64_t sends() const { return sends_; }
-  /// Returns the buffers whose use is known.
+  /// Returns the records of all buffers that have one.
   [[nodiscard]] std::vector<BufferUse*> uses();
-  /// Puts a file of another card behind memory that is allocated here. Throws MemoryError.
+  /// Maps another card's file over memory that is allocated here. Throws MemoryError.
   void import(std::uint64_t address, std::uint64_t bytes, int descriptor);
 
-  /// Whether no byte of a range is allocated.
+  /// Returns whether no byte of a range is allocated.
   [[nodiscard]] bool vacant(std::uint64_t address, std::uint64_t bytes) const;
-  /// Throws MemoryError if a range is not within an allocation.
+  /// Returns the bytes of a range; throws MemoryError if no allocation contains it.
   [[nodiscard]] std::span<std::byte> at(std::uint64_t address, std::uint64_t bytes) const;
-  /// Whether a range is within an allocation.
+  /// Returns whether an allocation contains the range.
   [[nodiscard]] bool holds(std::uint64_t address, std::uint64_t bytes) const;
-  /// Returns the part of these bytes that lies in one allocation, at least one byte. Without an
-  /// allocation it allocates all bytes up to the next one: kernels can access memory beside
-  /// buffers.
+  /// Returns the part of these bytes that lies in one allocation, at least one byte. Outside of
+  /// allocations it allocates the bytes up to the next one, because kernels can access memory
+  /// there.
   [[nodiscard]] std::span<std::byte> reach(std::uint64_t address, std::uint64_t bytes);
-  /// Returns the size of the allocation that begins at an address; 0 without such an allocation.
+  /// Returns the bytes of the allocation that begins at an address; 0 if none begins there.
   [[nodiscard]] std::uint64_t allocated_at(std::uint64_t address) const;
   /// Returns the bytes from an address to the end of its allocation; 0 outside of allocations.
   [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const;
@@ -81,11 +81,11 @@ class CardMemory {
     std::uint64_t bytes = 0;
     std::uint64_t mapped = 0;
     int descriptor = -1;
-    std::optional<BufferUse> use{};  ///< empty if unknown
+    std::optional<BufferUse> use{};  ///< empty: nobody records how the buffer is used
   };
   Region& add(std::uint64_t address, std::uint64_t bytes, bool shared);
   static void release(const Region& region);
-  /// Frees all regions that overlap these bytes, or begin at their address.
+  /// Frees all allocations that overlap these bytes or begin at this address.
   void free_all(std::uint64_t address, std::uint64_t bytes);
 
   std::map<std::uint64_t, Region> regions_;

@@ -1,4 +1,4 @@
-// The time that a run of a kernel took, and the source of that time.
+// How long a run of a kernel took, where that time comes from, and what the run moved.
 #pragma once
 
 #include <algorithm>
@@ -11,45 +11,45 @@
 
 namespace isthmus::card::process {
 
-/// Source of a kernel's computing time.
+/// Where a kernel's computing time comes from.
 enum class Source : std::uint8_t {
-  by_model,   ///< from the kernel: Verilog, a kernel of the card, a plug-in with cycles
-  by_user,    ///< from the xclbin: a formula, or a report of Vitis HLS
-  estimated,  ///< from the kernel's source, by the rules of HLS
-  unknown     ///< no source: only the kernel's reads and writes take time
+  by_model,   ///< the kernel itself: Verilog, a kernel of the card, a plug-in that says its cycles
+  by_user,    ///< the xclbin: the user's formula, or a report of Vitis HLS
+  estimated,  ///< the kernel's source, by the rules of HLS
+  unknown     ///< nothing: only reads and writes take time
 };
 
-/// A kernel's computing time.
+/// A kernel's computing time in a run.
 struct Computing {
   Source source = Source::by_model;
-  Time time = 0;              ///< from the user, or estimated, else 0
-  Time least = 0;             ///< lower end of a range, else `time`
+  Time time = 0;              ///< given by the user or estimated; else 0
+  Time least = 0;             ///< lower end of the range; without a range `time`
   Time most = 0;              ///< upper end of an estimate's range
-  std::string text{};         ///< cycles of an estimate, as text
-  std::string bound{};        ///< loop that bounds an estimate
-  unsigned partial_sums = 0;  ///< number in that loop that saves time; 0: none does
+  std::string text{};         ///< an estimate's cycles for messages
+  std::string bound{};        ///< the loop that takes most of an estimate
+  unsigned partial_sums = 0;  ///< number of partial sums in that loop that saves time; 0: none
   Time spared = 0;            ///< time that these partial sums save
 };
 
-/// Bytes that a run moves in one direction between one argument and one memory.
+/// Bytes that a run moves in one direction between one argument's buffer and one memory.
 struct Moved {
-  std::string argument;  ///< empty: the address is below all arguments
+  std::string argument;  ///< name; empty: the address is below all buffers
   std::string memory;
-  std::uint64_t address;  ///< begin of the argument's buffer
+  std::uint64_t address;  ///< where the argument's buffer begins
   PortWork work;
 };
 
 struct KernelOutcome {
   Time duration = 0;
   std::uint64_t bytes = 0;  ///< bytes read and written in all sweeps
-  Time logic = 0;           ///< time of the logic
-  Time memory = 0;          ///< time of its reads and writes
+  Time logic = 0;           ///< time that the logic takes alone
+  Time memory = 0;          ///< time that reads and writes take alone
   Computing computing{};
-  std::vector<Moved> moved{};  ///< bytes of one sweep
+  std::vector<Moved> moved{};  ///< what one sweep moves
   std::int64_t sweeps = 1;
 
-  /// Sets the duration to the longer of memory and `given`, which overlap. With streams the run
-  /// takes at least `logic`, because streams have already slowed it down to that.
+  /// Sets the duration to the longer of `memory` and `given`, which overlap. With streams it is at
+  /// least `logic`, because waits at streams have already slowed the run down to that.
   void compute_for(const Computing& given, bool has_streams) {
     computing = given;
     duration = std::max(memory, given.time);
@@ -57,7 +57,7 @@ struct KernelOutcome {
       duration = std::max(duration, logic);
     }
   }
-  /// Adds the bytes of a further part of a run, which runs `times` times.
+  /// Adds the bytes that a further part of the run moves, which runs `times` times.
   void add(const std::vector<Moved>& more, std::int64_t times = 1) {
     for (Moved next : more) {
       next.work.bytes *= times;
@@ -72,7 +72,7 @@ struct KernelOutcome {
       }
     }
   }
-  /// Adds the next run of the same kernel.
+  /// Adds the outcome of the same kernel's next run.
   KernelOutcome& operator+=(const KernelOutcome& next) {
     duration += next.duration;
     bytes += next.bytes;

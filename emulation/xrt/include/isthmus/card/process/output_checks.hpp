@@ -1,4 +1,4 @@
-// Outputs of kernels that the program does not read, or reads in part.
+// Finds outputs of kernels that the program does not read, or does not read in full.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace isthmus::card::process {
 
-/// Returns the mistake in how the program has read the output that a buffer holds, before another
-/// run writes to it, or the buffer's end (`is_last`).
+/// Returns the mistake that the program made with the output in a buffer, if any. Call it before
+/// another run writes to the buffer, or at the buffer's end (`is_last`).
 ///
-/// An output that the program never looks at is no mistake: benchmarks leave outputs alone. OpenCL
-/// does not say where a program looks: there it counts for what the program has not sent. Without
-/// `looks` the program counts as one that looks at each buffer.
+/// An output at which the program never looks is no mistake: benchmarks leave outputs alone. OpenCL
+/// does not show where a program looks, so there it looks at what it has not sent. Without `looks`
+/// the program counts as looking at every buffer.
 std::optional<HostFault> fault_of_output(const BufferUse& use, HostLooks* looks, bool is_last);
 
 }  // namespace isthmus::card::process

@@ -1,4 +1,4 @@
-// Real time, in a process whose clocks may show simulated time.
+// Reads real time in a process whose clocks may show virtual time.
 #pragma once
 
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// Durations of transfers, kernels and register accesses, by the card's model.
+// Computes how long transfers, kernels and register accesses take, by the card's model.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace isthmus::card::process {
 
-/// A duration, and the share of software that the board assumes.
+/// A duration in two parts: what hardware takes, and what the driver's software takes.
 struct Cost {
   Time simulated = 0;
   Time driver = 0;
@@ -24,39 +24,41 @@ struct Cost {
   [[nodiscard]] Time total() const { return simulated + driver; }
 };
 
-/// Computes each duration for an idle machine. `TransferQueue` adds the effect of other transfers.
+/// Computes durations on an idle machine; `TransferQueue` adds the effect of overlapping transfers.
 class Timing {
  public:
   explicit Timing(const Board& board);
 
-  /// Throws CardError if the board has fewer banks; so do all functions below.
+  /// Throws CardError if the board lacks this bank; all functions below do the same.
   void check_bank(std::size_t bank) const;
-  /// Returns the cost of a transfer between host and card. Throws CardError without a DMA engine.
+  /// Returns the duration of a transfer between host and card. Throws CardError without a DMA
+  /// engine.
   Cost transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
                 std::size_t bank);
 
-  /// Returns the cost of a sync on a board without a link, which works on the host's caches.
+  /// Returns the duration of a sync on a board without a link, which flushes the host's caches.
   [[nodiscard]] Cost sync(std::int64_t bytes) const;
-  /// Returns the share of its full rate that a transfer gets while a transfer of the other
-  /// direction runs. With it, two transfers of `bytes` take as long as if they begin at once. It is
-  /// below 0 if both at once take longer than one after the other. In `one_bank` they share the
-  /// bank's rate.
+  /// Returns which share of its own full rate a transfer keeps while a transfer of the other
+  /// direction runs. With this share, two transfers of `bytes` that begin at once take their
+  /// simulated time. From -1 to 1: below 0 if both at once take longer than one after the other. In
+  /// `one_bank` both share the bank's rate.
   double share_beside_other(Direction direction, std::int64_t bytes, bool one_bank);
-  /// Returns the link time of a transfer if all channels are busy, over its time if one channel
-  /// works alone: 1 if a single channel fills the link.
+  /// Returns a share from 1/channels to 1: the data time of one transfer on each channel at once,
+  /// divided by channels times that of one transfer alone. Data time is the time beyond that of 1
+  /// byte. 1 means that one channel fills the link.
   double share_of_channel(Direction direction, std::int64_t bytes);
-  /// Returns a kernel's time without its launch. Throws CardError if the card has no kernels.
+  /// Returns a kernel's run time without its launch. Throws CardError if the card has no kernels.
   Time kernel(const std::vector<PortWork>& ports, std::int64_t sweeps);
-  /// Returns the cost of a launch. `waited`: how long the kernel has waited in the runtime's queue,
-  /// whose kernels start at the board's interval. The program's first launch takes longer.
+  /// Returns the duration of a launch. `waited` is how long the kernel was in the runtime's queue,
+  /// from which kernels start at the board's interval. A program's first launch takes longer.
   [[nodiscard]] Cost launch(Time waited = 0);
-  /// Returns the cost of a copy within the card's memory, with its launch.
+  /// Returns the duration of a copy within the card's memory, with the launch of the copy unit.
   Cost copy(std::int64_t bytes, std::size_t from_bank, std::size_t to_bank);
-  /// Returns the cost of a program's load or store of a register.
+  /// Returns how long a program's load or store of a register takes.
   Cost access(bool load);
 
   [[nodiscard]] const Board& board() const { return board_; }
-  /// Whether the board's link has errors: then each simulation changes the next ones.
+  /// Returns whether the board's link has random errors: then each simulation changes the next.
   [[nodiscard]] bool is_random() const { return random_; }
   [[nodiscard]] double kernel_hertz() const;
   [[nodiscard]] double memory_latency_s() const;
@@ -66,7 +68,7 @@ class Timing {
   [[nodiscard]] DmaJob job(Direction direction, std::int64_t bytes) const;
   Time simulate(std::span<const DmaJob> jobs);
   /// Returns how much longer transfers of `bytes` take than transfers of 1 byte, if all begin at
-  /// once. The last transfer of `directions` uses `last_bank`, all others bank 0.
+  /// once. The last of `directions` uses bank `last_bank`, all others bank 0.
   double beyond_first(std::span<const Direction> directions, std::int64_t bytes,
                       std::size_t last_bank = 0);
 
@@ -78,9 +80,9 @@ class Timing {
   bool launched_ = false;
   std::uint64_t samples_ = 0;
   std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
-  /// Results of `share_beside_other`.
+  /// Earlier results of `share_beside_other`.
   std::map<std::tuple<Direction, std::int64_t, bool>, double> shares_;
-  /// Results of `kernel`: programs start a kernel with the same work many times.
+  /// Earlier results of `kernel`, because programs often repeat a kernel with the same work.
   std::map<std::pair<std::vector<PortWork>, std::int64_t>, Time> kernels_;
   std::map<std::pair<Direction, std::int64_t>, double> channels_;
 };
