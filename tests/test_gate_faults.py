@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -13,7 +14,7 @@ from host_states import planted
 from isthmus.analysis.change import LINK_STATE
 from isthmus.analysis.changes import Side, Terms, compare
 from isthmus.reporters.comparison import remarks
-from isthmus.results.run_file import Run, save
+from isthmus.results.run_file import Rerun, Run, save
 from isthmus.system import pci
 from synthetic import Law, transfer_run
 from test_gate import LATER, SIZES, failed, measured, mixed, noisy, outcome, ran
@@ -24,6 +25,54 @@ def lost(run: Run) -> Run:
     devices = [msgspec.structs.replace(device, error="device lost") for device in run.devices]
     points = [msgspec.structs.replace(point, reruns=[]) for point in run.points]
     return msgspec.structs.replace(run, devices=devices, points=points, status="budget")
+
+
+def too_fast(run: Run, operation: str = "", **changes: Any) -> Run:
+    """The run with times at the clock's resolution; of one operation, if it is named."""
+
+    def at_once(rerun: Rerun) -> Rerun:
+        clocks = {
+            name: msgspec.structs.replace(samples, ticks=[0] * len(samples.ticks))
+            for name, samples in rerun.clocks.items()
+        }
+        return msgspec.structs.replace(rerun, clocks=clocks)
+
+    points = [
+        msgspec.structs.replace(point, reruns=list(map(at_once, point.reruns)))
+        if operation in {"", point.operation}
+        else point
+        for point in run.points
+    ]
+    return msgspec.structs.replace(run, points=points, **changes)
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "why"),
+    [
+        (too_fast(measured(1)), too_fast(measured(2)), "no point has a time on both sides"),
+        (too_fast(measured(1)), measured(2, slower=9.0), "8 points cannot be compared"),
+        (too_fast(measured(1), "write"), measured(2, slower=9.0), "4 points cannot be compared"),
+        (
+            msgspec.structs.replace(measured(1), points=[]),
+            msgspec.structs.replace(measured(2), points=[], started=LATER),
+            "no point has a time on both sides",
+        ),
+    ],
+)
+def test_a_quantity_without_a_comparison_is_undecided(
+    base: Run, new: Run, why: str, isthmus: Command, tmp_path: Path
+) -> None:
+    done = ran(isthmus, tmp_path, base, new)
+    assert done.returncode == 5
+    assert done.stdout.startswith(f"UNDECIDED: b.json against a.json: {why}")
+    report = ran(isthmus, tmp_path, base, new, "--fail-above", "5%", "--format", "junit")
+    suite = ElementTree.fromstring(report.stdout)
+    assert report.returncode == 5
+    assert int(suite.get("errors", "0")) >= 1
+
+
+def test_an_operation_too_fast_for_the_clock_on_both_sides_is_no_fault() -> None:
+    assert outcome(too_fast(measured(1), "write"), too_fast(measured(2), "write")) == "pass"
 
 
 @pytest.mark.parametrize(

@@ -175,10 +175,14 @@ class Comparison(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """Of a gate: something is slower or missing; else whether every quantity is decided."""
+        """Of a gate: something is slower or missing; else whether every quantity is decided.
+
+        A comparison of no time decides nothing.
+        """
         if self.of("slower") or self.slower_points or self.missing:
             return "fail"
-        return "undecided" if self.undecided or self.unknown else "pass"
+        known = self.series and not self.undecided and not self.unknown
+        return "pass" if known else "undecided"
 
     @property
     def passes(self) -> bool:
@@ -295,7 +299,7 @@ def _unknown(
     return [
         _missing(key, why, measured=after[key] == "")
         for key, why in found.items()
-        if why != "no time"
+        if not before.get(key) == after[key] == "no time"
     ]
 
 

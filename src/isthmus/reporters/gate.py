@@ -53,6 +53,7 @@ _FAULTS = MappingProxyType(
     }
 )
 """Why a point of the new side has no time, by ``Missing.why``, where that is a fault."""
+_NOTHING = "no point has a time on both sides"
 _OF_SIDE = MappingProxyType(
     {
         "same run": "both are the same run",
@@ -126,6 +127,8 @@ def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
     if not call.files:
         return ""
     base, new = call.files
+    if not result.series and not result.unknown and "same run" not in doubts:
+        return f"Next: {invocation('show', shorter(new))}"
     if "same run" in doubts:
         return f"Next, for a second run: {invocation('repeat', shorter(base), *call.fail_above)}"
     machine = doubts.get("machine")
@@ -214,6 +217,8 @@ def _fails(result: Comparison) -> Iterator[str]:
 
 
 def _undecided(result: Comparison) -> Iterator[str]:
+    if not result.series and not result.unknown:
+        yield _NOTHING
     if result.undecided:
         count = f"{len(result.undecided)} of {counted(len(result.series), 'series', 'series')}"
         beyond = _one_limit(result) or "their limits"
@@ -386,6 +391,8 @@ def cases(result: Comparison) -> Iterator[Case]:
     gate = decide(result)
     yield from (Case("gate", "sides", "error", doubt_text(doubt)) for doubt in gate.blocks)
     yield from (Case("gate", device, "error", "no time on either side") for device in gate.dead)
+    if not result.series and gate.outcome == "undecided":
+        yield Case("gate", "times", "error", _NOTHING)
     for link in gate.links:
         kind = "" if link.in_base else "failure"
         yield Case("gate", f"{link.fact.device} {link.fact.check}", kind, link.fact.found)
