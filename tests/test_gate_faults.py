@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -209,10 +210,7 @@ def test_a_link_less_than_its_card_is_in_the_first_line_of_doctor(
 def test_wrong_data_are_no_lack_of_time_and_are_counted_once(
     isthmus: Command, tmp_path: Path
 ) -> None:
-    new = measured(2)
-    reruns = [msgspec.structs.replace(r, verified="false") for r in new.points[0].reruns]
-    wrong = msgspec.structs.replace(new.points[0], reruns=reruns)
-    new = with_lanes(msgspec.structs.replace(new, points=[wrong, *new.points[1:]]), 16)
+    new = with_lanes(with_wrong_data(measured(2)), 16)
     done = ran(isthmus, tmp_path, measured(1), new)
     assert done.returncode == 3
     assert "1 point whose data did not arrive (opencl:x read pageable 64)" in done.stdout
@@ -222,6 +220,32 @@ def test_wrong_data_are_no_lack_of_time_and_are_counted_once(
     assert "Wrong data: 1 point (read pageable 64)" in shown
     assert "Not measured" not in shown
     assert "impossible" not in shown
+
+
+def with_wrong_data(run: Run) -> Run:
+    """The run with wrong data at its first point."""
+    reruns = [msgspec.structs.replace(r, verified="false") for r in run.points[0].reruns]
+    wrong = msgspec.structs.replace(run.points[0], reruns=reruns)
+    return msgspec.structs.replace(run, points=[wrong, *run.points[1:]])
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [(with_wrong_data, "1 point whose data did not arrive"), (failed, "8 points that failed")],
+)
+@pytest.mark.parametrize("place", range(3))
+def test_a_fault_in_any_of_several_new_runs_fails(
+    fault: Callable[[Run], Run], says: str, place: int, isthmus: Command, tmp_path: Path
+) -> None:
+    for side, seeds in (("base", (1, 3, 5)), ("new", (2, 4, 6))):
+        (tmp_path / side).mkdir()
+        for number, seed in enumerate(seeds):
+            run = measured(seed)
+            run = fault(run) if (side, number) == ("new", place) else run
+            save(run, tmp_path / side / f"{number}.json")
+    done = isthmus("compare", "base", "new", "--fail-above", "5%")
+    assert done.returncode == 3
+    assert done.stdout.startswith(f"FAIL: new against base: {says}")
 
 
 def test_another_host_is_a_difference(isthmus: Command, tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ RAN_OUT = "time ran out"
 INTERRUPTED = "interrupted"
 """Why a point has no time: the budget of its run ran out, or the user interrupted the run."""
 _UNMEASURED = (RAN_OUT, INTERRUPTED)
+_FAULTS = ("wrong data", "failed")
+"""Why a point has no time, where that is a fault of its run."""
 NO_BASE = "without a base"
 """Why a point of the second side is not compared: the first side has no time for it."""
 GATE_COLUMNS = ("most_ratio", "standing")
@@ -54,7 +56,7 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Missing(Quantity):
-    """A point that the first side has and the second does not."""
+    """A point that only one side has, or that a run of the second side has with a fault."""
 
     bytes: int
     why: str
@@ -239,13 +241,14 @@ def compare(
     without_times = before.empty or after.empty
     if common.empty and not (terms and without_times):
         raise UsageError(_why_nothing((before, after), base, new))
-    sides = [rows[rows["side"] == i] for i in (0, 1)]
-    reasons = [dict(zip(_keys(side), side["why"], strict=True)) for side in sides]
+    reasons = [_reasons(rows[rows["side"] == i], ("",)) for i in (0, 1)]
+    # A fault in one of several runs is a fault, though another run has a time.
+    worst = _reasons(rows[rows["side"] == 1], _FAULTS)
     cut = any(run.status == "interrupted" for run in new.runs)
     lacking = [
-        _missing(key, reasons[1].get(key) or (INTERRUPTED if cut else "absent"))
+        _missing(key, worst.get(key) or (INTERRUPTED if cut else "absent"))
         for key in dict.fromkeys(_keys(before))
-        if key not in both
+        if key not in both or worst[key] in _FAULTS
     ]
     confidence = min(run.settings.confidence for run in runs)
     if least is None:
@@ -280,6 +283,19 @@ def compare(
 def _missing(key: Sequence[Any], why: str, *, measured: bool = True) -> Missing:
     values = dict(zip([*IDENTITY, "bytes"], key, strict=True))
     return Missing(**values, why=why, measured=measured)
+
+
+def _reasons(rows: Frame, first: Sequence[str]) -> dict[tuple[Any, ...], str]:
+    """Why each point has no time, empty where it has one.
+
+    ``first``: reasons that count before others where runs of a point differ, in this order.
+    """
+    rank = {why: place for place, why in enumerate(first)}
+    found: dict[tuple[Any, ...], str] = {}
+    for key, why in zip(_keys(rows), rows["why"], strict=True):
+        if rank.get(why, len(rank)) < rank.get(found.setdefault(key, why), len(rank)):
+            found[key] = why
+    return found
 
 
 def _unknown(
