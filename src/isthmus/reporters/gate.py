@@ -103,7 +103,7 @@ def line(result: Comparison, gate: Gate, call: Call) -> str:
         why = _passes if result.passes else _REASONS[gate.outcome]
         main = [*map(_link, gate.lost_links), *why(result), *_dead(gate)]
         rest = gate.doubts
-    links = [link for link in gate.links if link.in_base]
+    links = [link for link in gate.links if link.in_base is not False]
     reasons = [*main, *_counts(result), *map(_link, links), *map(doubt_text, rest)]
     names = f"{result.new.name} against {result.base.name}"
     then = f"Next: {call.compare('--points')}"
@@ -285,6 +285,8 @@ def doubt_text(doubt: Doubt) -> str:
         return f"the base is {format_age(doubt.seconds)} older{beyond}"
     if doubt.kind in {"machine", "device"}:
         return f"the base is of another {doubt.kind} ({doubt.names[0]}, not {doubt.names[1]})"
+    if doubt.kind == "link":
+        return f"the base does not record {doubt.names[1]} of {doubt.names[0]}"
     names = dict.fromkeys(_OPTIONS.get(name, name) for name in doubt.names)
     return f"the base has other settings ({', '.join(names)})"
 
@@ -394,7 +396,7 @@ def cases(result: Comparison) -> Iterator[Case]:
     if not result.series and gate.outcome == "undecided":
         yield Case("gate", "times", "error", _NOTHING)
     for link in gate.links:
-        kind = "" if link.in_base else "failure"
+        kind = "failure" if link.in_base is False else ""
         yield Case("gate", f"{link.fact.device} {link.fact.check}", kind, link.fact.found)
 
 
