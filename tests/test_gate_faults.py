@@ -72,6 +72,55 @@ def test_a_quantity_without_a_comparison_is_undecided(
     assert int(suite.get("errors", "0")) >= 1
 
 
+def without_writes(run: Run) -> Run:
+    """The run whose time ran out before its writes."""
+    points = [
+        msgspec.structs.replace(point, reruns=[]) if point.operation == "write" else point
+        for point in run.points
+    ]
+    return msgspec.structs.replace(run, points=points, status="budget")
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_side_whose_time_ran_out_is_named_and_gets_more_time(
+    side: int, isthmus: Command, tmp_path: Path
+) -> None:
+    """It was told of the new side where the base had ended, and was repeated as it was."""
+    runs = [measured(1), measured(2)]
+    runs[side] = without_writes(runs[side])
+    name = "ab"[side]
+    done = ran(isthmus, tmp_path, *runs)
+    assert done.returncode == 5
+    first, _, body = done.stdout.partition("\n")
+    longer = f"{10 * runs[side].settings.budget_s:.0f}"
+    assert f"isthmus repeat {name}.json --budget {longer} --out {name}-again.json && " in first
+    assert first.count("repeat") == 1
+    assert ("time ran out in a.json" in first) == (side == 0)
+    assert ("b.json lacks" in body) == (side == 1)
+    report = ran(isthmus, tmp_path, *runs, "--fail-above", "5%", "--format", "junit").stdout
+    errors = [one.get("message") for one in ElementTree.fromstring(report).iter("error")]
+    assert len(errors) == 4
+    assert all(str(text).startswith("no time in the base") == (side == 0) for text in errors)
+
+
+def test_both_sides_are_repeated_where_both_lack_times(isthmus: Command, tmp_path: Path) -> None:
+    both = [without_writes(measured(1)), without_writes(measured(2))]
+    first = ran(isthmus, tmp_path, *both).stdout.splitlines()[0]
+    assert [f"repeat {name}.json --budget" in first for name in "ab"] == [True, True]
+
+
+def test_repeated_files_of_one_name_are_two_files(isthmus: Command, tmp_path: Path) -> None:
+    for name, seed in (("base", 1), ("new", 2)):
+        (tmp_path / name).mkdir()
+        run = transfer_run({"x": {"read": Law(1e-5, 1e10)}}, SIZES, reruns=1, seed=seed)
+        save(run, tmp_path / name / "run.json")
+    done = isthmus("compare", "base/run.json", "new/run.json", "--fail-above", "5%")
+    first = done.stdout.splitlines()[0]
+    assert "--out base-run-again.json" in first
+    assert "--out new-run-again.json" in first
+    assert "compare base-run-again.json new-run-again.json" in first
+
+
 def test_an_operation_too_fast_for_the_clock_on_both_sides_is_no_fault() -> None:
     assert outcome(too_fast(measured(1), "write"), too_fast(measured(2), "write")) == "pass"
 

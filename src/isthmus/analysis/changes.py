@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -61,8 +61,13 @@ class Missing(Quantity):
     bytes: int
     why: str
     """``wrong data``, ``failed``, ``no time``, ``absent``, or one of the constants above."""
-    measured: bool = True
-    """Whether one of the two sides has a time for it."""
+    side: Literal["base", "new", "both"]
+    """The side that has no time for it."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether one of the two sides has a time for it."""
+        return self.side != "both"
 
     @property
     def unmeasured(self) -> bool:
@@ -110,7 +115,7 @@ class Comparison(NamedTuple):
     """Points that were asked for and that cannot be compared, for one of three reasons:
 
     - neither side has a time for any point of the quantity;
-    - the first side has no point of the quantity;
+    - the first side has no time for any point of the quantity;
     - the second side's run ended before it measured the point.
     """
     terms: Terms | None = None
@@ -246,7 +251,7 @@ def compare(
     worst = _reasons(rows[rows["side"] == 1], _FAULTS)
     cut = any(run.status == "interrupted" for run in new.runs)
     lacking = [
-        _missing(key, worst.get(key) or (INTERRUPTED if cut else "absent"))
+        _missing(key, worst.get(key) or (INTERRUPTED if cut else "absent"), "new")
         for key in dict.fromkeys(_keys(before))
         if key not in both or worst[key] in _FAULTS
     ]
@@ -266,7 +271,9 @@ def compare(
         series=series,
         points=changes(points, how),
         missing=[one for one in lacking if not one.unmeasured],
-        added=[_missing(key, NO_BASE) for key in dict.fromkeys(_keys(after)) if key not in both],
+        added=[
+            _missing(key, NO_BASE, "base") for key in dict.fromkeys(_keys(after)) if key not in both
+        ],
         differences=differences(base.runs, new.runs, names),
         least=least,
         devices=names,
@@ -280,9 +287,9 @@ def compare(
     )
 
 
-def _missing(key: Sequence[Any], why: str, *, measured: bool = True) -> Missing:
+def _missing(key: Sequence[Any], why: str, side: Literal["base", "new", "both"]) -> Missing:
     values = dict(zip([*IDENTITY, "bytes"], key, strict=True))
-    return Missing(**values, why=why, measured=measured)
+    return Missing(**values, why=why, side=side)
 
 
 def _reasons(rows: Frame, first: Sequence[str]) -> dict[tuple[Any, ...], str]:
@@ -313,7 +320,7 @@ def _unknown(
             found[key] = why or before.get(key, "absent")
     # Times at the clock's resolution on both sides are no fault of either.
     return [
-        _missing(key, why, measured=after[key] == "")
+        _missing(key, why, "both" if after[key] else "base")
         for key, why in found.items()
         if not before.get(key) == after[key] == "no time"
     ]

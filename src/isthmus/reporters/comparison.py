@@ -97,7 +97,7 @@ def _single_runs(result: Comparison) -> bool:
 
 def verdict(result: Comparison) -> list[str]:
     """The answer as a sentence; about the hosts, what is open, points the new side lacks."""
-    cut = [point for point in result.unknown if point.unmeasured and point.measured]
+    cut = [point for point in result.unknown if point.unmeasured and point.side == "new"]
     lacking = [*result.missing, *cut]
     lacks = [_missing(result, lacking)] if lacking else []
     answer = _verdict(result) if result.terms is None else gate_text.sentence(result)
@@ -370,8 +370,8 @@ def _junit(result: Comparison) -> str:
 
 def _case_text(point: Missing, kind: str) -> str:
     """Why a point is not compared."""
-    if kind == "error" and not point.unmeasured:
-        side = "in the base" if point.measured else "on either side"
+    if kind == "error" and point.side != "new":
+        side = "in the base" if point.side == "base" else "on either side"
         return f"no time {side}: {_MESSAGES[point.why]}"
     return _MESSAGES[point.why]
 

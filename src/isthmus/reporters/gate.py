@@ -134,43 +134,52 @@ def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
     machine = doubts.get("machine")
     where = f", on the base's machine ({machine.names[0]})" if machine else ""
     more = few_processes(result)
-    sides = zip((base, new), (result.base, result.new), strict=True)
+    lacking = {*(point.side for point in result.unknown), *(["both"] if gate.dead else [])}
+    needs_base = more or bool(lacking & {"base", "both"})
+    needs_new = more or bool(result.undecided or lacking - {"base"}) or not needs_base
+    names = [file.name.partition(".json")[0] for file in (base, new)]
+    if names[0] == names[1]:
+        names = [f"base-{names[0]}", f"new-{names[1]}"]
     steps, measured = [], []
-    again = {base, new} if more else {base} if _base_lacks(result) else {new}
-    for file, side in sides:
-        if file not in again:
-            measured.append(file)
-            continue
-        measured.append(Path(f"{file.name.partition('.json')[0]}{_AGAIN}.json"))
-        words = []
-        if more:
-            words = _more_processes(side.runs[0], _PROCESSES, _LONGER)
-        elif result.undecided:
-            times = max(map(_times_longer, result.undecided))
-            most = max(max(change.samples) for change in result.undecided)
-            words = _more_processes(side.runs[0], times * most, times)
-        steps.append(
-            invocation("repeat", shorter(file), *words, *option_words("--out", measured[-1]))
-        )
+    for file, name, run, again in zip(
+        (base, new), names, (result.base.runs[0], result.new.runs[0]), (needs_base, needs_new),
+        strict=True,
+    ):  # fmt: skip
+        measured.append(Path(f"{name}{_AGAIN}.json") if again else file)
+        if again:
+            words = [*_longer(result, run, more=more), *option_words("--out", measured[-1])]
+            steps.append(invocation("repeat", shorter(file), *words))
     steps.append(call.of(measured))
     further = "" if more or machine else " (several runs of a side, in a folder, decide more"
     further += "" if not further or result.own else "; so does --fail-above auto"
     return f"Next{where}: {' && '.join(map(str, steps))}{further and f'{further})'}"
 
 
-def _base_lacks(result: Comparison) -> bool:
-    """Whether all that cannot be decided is without a time in the base, and has one now."""
-    lacking = [point.measured and not point.unmeasured for point in result.unknown]
-    return bool(lacking) and all(lacking) and not result.undecided
+def _longer(result: Comparison, run: Run, *, more: bool) -> list[str]:
+    """Options by which a run is measured again for so long that it decides what is open.
+
+    ``more``: too few processes are what leaves it open.
+    """
+    if more:
+        return _more_processes(run, _PROCESSES, _LONGER)
+    if result.undecided:
+        times = max(map(_times_longer, result.undecided))
+        most = max(max(change.samples) for change in result.undecided)
+        return _more_processes(run, times * most, times)
+    if run.status == "budget" and any(point.why == RAN_OUT for point in result.unknown):
+        return option_words("--budget", f"{_LONGER * run.settings.budget_s:.0f}")
+    return []
 
 
 def _more_processes(run: Run, count: int, times: int) -> list[str]:
     """Options by which a run has so many processes, in so many times its time."""
-    limited = run.status == "budget"
-    words = option_words("--reruns", count) if run.settings.repetitions or not limited else []
-    limited = limited or bool(run.settings.repetitions)
-    budget = option_words("--budget", f"{times * run.settings.budget_s:.0f}")
-    return [*words, *budget] if limited else words
+    ended = run.status == "budget"
+    words = option_words("--reruns", count) if run.settings.repetitions or not ended else []
+    all_of_it = ended or bool(run.settings.repetitions)
+    took_s = run.settings.budget_s if all_of_it else run.took_s
+    if times * took_s > run.settings.budget_s:
+        words += option_words("--budget", f"{times * took_s:.0f}")
+    return words
 
 
 def _times_longer(change: Change) -> int:
@@ -226,11 +235,10 @@ def _undecided(result: Comparison) -> Iterator[str]:
     quantities = unknown_quantities(result)
     if of_one := [one for one, count in quantities if count]:
         points = counted(sum(count for _, count in quantities), "point", "points")
-        reasons = {point.why for point in result.unknown if point.unmeasured and point.measured}
-        why = ", ".join(
-            text for key, text in ((RAN_OUT, "time ran out"), (INTERRUPTED, "interrupted"))
-            if key in reasons
-        )  # fmt: skip
+        ended = {RAN_OUT: "time ran out", INTERRUPTED: "interrupted"}
+        names = {"base": f" in {result.base.name}"}
+        reasons = dict.fromkeys((p.why, p.side) for p in result.unknown if p.measured)
+        why = ", ".join(ended[key] + names.get(of, "") for key, of in reasons if key in ended)
         yield f"{points} cannot be compared ({_words(of_one)}{why and f'; {why}'})"
     if neither := [one for one, count in quantities if not count]:
         have = counted(len(neither), "quantity has", "quantities have")
