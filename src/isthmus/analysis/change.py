@@ -65,6 +65,8 @@ class Change(Quantity):
     """Whether ``SHARED_LINK`` is in the interval, for runs that may differ as a whole."""
     limit: float
     """Smallest difference that counts, as a share; infinite where the spread is unknown."""
+    capped: bool
+    """Whether the base scatters so much that ``limit`` is ``MOST_OWN``."""
     most: float
     """Upper bound of the ratio by itself, at one-sided confidence; NaN where none is known."""
     verdict: Judgement
@@ -274,7 +276,7 @@ def _own(
     """Smallest share by which two unchanged sides differ, if both scatter as the base does.
 
     An unchanged time is within it in all parts at once (``each``), with its upper bound
-    (confidence ``one``). At most ``MOST_OWN``; infinite where it is unknown.
+    (confidence ``one``). Infinite where it is unknown.
     """
     if sample.exact:
         return 0.0
@@ -282,7 +284,7 @@ def _own(
         return math.inf
     variances, counts = (scatter.variances[0],) * 2, (len(sample.before), len(sample.after))
     reaches = (_reach(scatter, variances, counts, hidden, share) for share in (0.5 + each / 2, one))
-    return min(math.expm1(math.fsum(reaches)), MOST_OWN)
+    return math.expm1(math.fsum(reaches))
 
 
 def _beyond_link(ratio: Interval, judged: float, link: float) -> tuple[Interval, Judgement]:
@@ -332,7 +334,7 @@ def _change(
     )
     # Runs that differ as a whole by the link's state show nothing of it within each run.
     own = max(_own(sample, scatter, hidden, each, how.confidence), link) if how.own else 0.0
-    limit = max(how.least, own)
+    limit = max(how.least, own if math.isinf(own) else min(own, MOST_OWN))
     judged = min(limit, max(how.least, MOST_OWN))
     raw, raw_verdict = _beyond_link(raw.exponential(), judged, link)
     most = bound.high
@@ -357,6 +359,7 @@ def _change(
         per_run=sample.per_run,
         allowed=allowed,
         limit=limit,
+        capped=how.least < MOST_OWN <= own < math.inf,
         most=most,
         verdict=verdict,
         sizes_class=size_class(int(sizes["bytes"].iloc[0])),

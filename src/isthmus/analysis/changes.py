@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from isthmus.analysis import host_changes
-from isthmus.analysis.change import MOST_OWN, Change, Judging, changes
+from isthmus.analysis.change import Change, Judging, changes
 from isthmus.analysis.differences import Difference, differences, matched_devices
 from isthmus.analysis.host_changes import HostChange
 from isthmus.analysis.quantities import (
@@ -177,8 +177,8 @@ class Comparison(NamedTuple):
 
     @property
     def unjudged(self) -> list[Change]:
-        """Series within a limit that is the largest: a time that doubles may pass."""
-        return [change for change in self.within if self.own and change.limit >= MOST_OWN]
+        """Series within ``MOST_OWN``, which is their limit because the base scatters more."""
+        return [change for change in self.within if change.capped]
 
     @property
     def outcome(self) -> Outcome:

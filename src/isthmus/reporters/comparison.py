@@ -341,7 +341,7 @@ def _junit(result: Comparison) -> str:
     """A test case for each series, each point of one side, and each point that is slower alone.
 
     What is slower or missing has failed; what is undecided is an error. What only the new side has
-    is skipped, and so is a series that the base cannot judge.
+    is skipped, and so is a series that the base judges by the largest limit alone.
     """
     cases = []
     unjudged = {(one.key, one.sizes) for one in result.unjudged}
@@ -350,7 +350,7 @@ def _junit(result: Comparison) -> str:
         most = "" if one.standing == "slower" else f", {gate_text.bound(one)}"
         text = f"{values(one)}, {percent_of_time(one)}{most}, limit {gate_text.limit(one.limit)}"
         if kind == "skipped":
-            text += ": the base scatters too much to judge this series"
+            text += f": the base scatters, so the series {gate_text.may_pass(one)}"
         cases.append(Case(one.study, subject(one), kind, text))
     slower = {one.key for one in result.of("slower")}
     for one in (one for one in result.slower_points if one.key not in slower):

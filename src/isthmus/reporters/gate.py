@@ -205,8 +205,13 @@ def _passes(result: Comparison) -> Iterator[str]:
     )
     if unjudged := result.unjudged:
         which = _first(list(map(_quantity, unjudged)), ", ")
-        judges = f"the base scatters too much to judge {len(unjudged)} of them ({which})"
-        yield f"{judges}: twice the time would pass"
+        count = f"{len(unjudged)} of them ({which})"
+        yield f"the base scatters: {count} {may_pass(unjudged[0])}"
+
+
+def may_pass(change: Change) -> str:
+    """What passes of a series that the base judges by the largest limit."""
+    return f"may be slower by up to {limit(change.limit)} and pass"
 
 
 def _fails(result: Comparison) -> Iterator[str]:
