@@ -308,7 +308,9 @@ def test_another_host_is_a_difference(isthmus: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("slower", "expected"), [(1.03, "pass"), (1.12, "fail")])
+@pytest.mark.parametrize(
+    ("slower", "expected"), [(1.03, "pass"), (1.034, "pass"), (1.042, "pass"), (1.12, "fail")]
+)
 def test_a_limit_of_auto_has_the_links_state_of_a_virtual_machine(
     slower: float, expected: str, seed: int
 ) -> None:
@@ -325,4 +327,4 @@ def test_a_limit_of_auto_has_the_links_state_of_a_virtual_machine(
     base, new = map(guest, planted(seed, link=slower))
     assert outcome(base, new, None, own=True) == expected
     result = compare(Side("a", [base]), Side("b", [new]), None, own=True, terms=Terms())
-    assert min(change.limit for change in result.link) == LINK_STATE
+    assert all(LINK_STATE < change.limit < 2 * LINK_STATE for change in result.link)

@@ -37,7 +37,8 @@ LINK_STATE = 0.045
 """The same of runs whose hosts have references, which show the rest.
 
 Of 45 pairs of equal runs of 44 s on an H100, 11 differ by 3.4 to 4.2 % in pinned writes. No
-process within some of these runs shows it, so it is the least limit by a time's own spread."""
+process within some of these runs shows it. `auto` never sets a limit below it: the limit is this
+share and, beyond it, the reach of the upper bound that is compared with the limit."""
 MOST_OWN = 1.0
 """Largest limit that a time's own spread gives: a time that may have doubled never passes."""
 _STATE_SIGMAS = 1.96
@@ -271,20 +272,28 @@ def _reach(
 
 
 def _own(
-    sample: _Sample, scatter: _Scatter | None, hidden: float, each: float, one: float
+    sample: _Sample,
+    scatter: _Scatter | None,
+    hidden: float,
+    each: float,
+    one: float,
+    link: float,
 ) -> float:
     """Smallest share by which two unchanged sides differ, if both scatter as the base does.
 
     An unchanged time is within it in all parts at once (``each``), with its upper bound
-    (confidence ``one``). Infinite where it is unknown.
+    (confidence ``one``). So is a time that differs by ``link`` as a whole, which no process within
+    a run shows. Infinite where it is unknown.
     """
     if sample.exact:
         return 0.0
     if scatter is None:
         return math.inf
     variances, counts = (scatter.variances[0],) * 2, (len(sample.before), len(sample.after))
-    reaches = (_reach(scatter, variances, counts, hidden, share) for share in (0.5 + each / 2, one))
-    return math.expm1(math.fsum(reaches))
+    of_all, bound = (
+        _reach(scatter, variances, counts, hidden, share) for share in (0.5 + each / 2, one)
+    )
+    return math.expm1(max(of_all, math.log1p(link)) + bound)
 
 
 def _beyond_link(ratio: Interval, judged: float, link: float) -> tuple[Interval, Judgement]:
@@ -332,8 +341,7 @@ def _change(
         _interval(sample, scatter, hidden, confidence).exponential().times(math.exp(-by_host))
         for confidence in (each, 2 * how.confidence - 1)
     )
-    # Runs that differ as a whole by the link's state show nothing of it within each run.
-    own = max(_own(sample, scatter, hidden, each, how.confidence), link) if how.own else 0.0
+    own = _own(sample, scatter, hidden, each, how.confidence, link) if how.own else 0.0
     limit = max(how.least, own if math.isinf(own) else min(own, MOST_OWN))
     judged = min(limit, max(how.least, MOST_OWN))
     raw, raw_verdict = _beyond_link(raw.exponential(), judged, link)
