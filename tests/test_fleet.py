@@ -117,6 +117,19 @@ def test_machines_with_different_faults_are_no_group() -> None:
     assert alike.group == (3, 5)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_machines_with_one_fault_are_a_group_though_some_tell_a_single_size(seed: int) -> None:
+    """16Mi is half as slow again, 1Mi a twentieth: by chance some machines name 16Mi alone."""
+    runs = machines(8, {}, seed=seed)
+    for place in (1, 3, 5):
+        name, run = runs[place]
+        run = part_slower(run, 1.05, "write", NODE_SIZES[2:3])
+        runs[place] = name, part_slower(run, 1.5, "write", NODE_SIZES[3:])
+    fleet = inspect(runs)
+    assert {one.sizes for node in fleet.of("slow") for one in node.outliers} >= {"16Mi"}
+    assert fleet.group == (3, 5)
+
+
 def test_a_single_slow_size_is_told_with_its_own_ratio() -> None:
     runs = machines(8, {})
     runs[2] = "n2", part_slower(runs[2][1], 1.5, "write", NODE_SIZES[3:])

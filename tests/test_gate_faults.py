@@ -181,9 +181,7 @@ def test_no_pattern_is_told_beside_what_is_undecided() -> None:
     assert "operation write" in remarks(quiet)[0]
 
 
-def test_a_base_that_scatters_too_much_says_what_may_pass(
-    isthmus: Command, tmp_path: Path
-) -> None:
+def test_a_base_that_scatters_too_much_says_what_may_pass(isthmus: Command, tmp_path: Path) -> None:
     """A fifth more passes a limit of 100 %: the line and the test cases say so."""
     gate = ("--fail-above", "auto")
     done = ran(isthmus, tmp_path, noisy(1), mixed(measured(2), measured(3, slower=1.2)), *gate)

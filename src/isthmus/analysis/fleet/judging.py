@@ -354,8 +354,8 @@ def outlier(
     """A quantity from a row of ``scores_of``: logarithms of its seconds and of its ratio."""
     rate = float(row["moved"]) - float(seconds_log)
     return Outlier(
-        **identity(row), node=node, sizes=row["sizes"], seconds=math.exp(seconds_log),
-        bytes_per_second=None if math.isnan(rate) else math.exp(rate), ratio=math.exp(log),
+        **identity(row), node=node, sizes=row["sizes"], sizes_class=row["sizes"],
+        seconds=math.exp(seconds_log), bytes_per_second=None if math.isnan(rate) else math.exp(rate), ratio=math.exp(log),
         against=against, machines=machines,
     )  # fmt: skip
 
