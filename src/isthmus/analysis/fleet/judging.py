@@ -127,9 +127,10 @@ class Judging:
     def _swapped(self, machine: Machine) -> Iterator[Swapped]:
         """Yields devices that are other cards than in the machine's earlier runs."""
         for address, card in machine.cards.items():
-            before = [of.cards.get(address, card) for of in self._earlier.get(machine.name, [])]
-            if before and card not in before:
-                yield Swapped(address, before[0], card)
+            earlier = [of.cards.get(address) for of in self._earlier.get(machine.name, [])]
+            before = [one.value for one in earlier if one and one.kind == card.kind]
+            if before and card.value not in before:
+                yield Swapped(address, before[0], card.value)
 
     def _few(self, machine: Machine) -> str:
         """How many machines are of a machine's kind, and in what most machines differ from it."""
