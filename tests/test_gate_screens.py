@@ -17,6 +17,7 @@ import pytest
 from conftest import Command
 from isthmus.analysis.changes import Side, Terms, compare
 from isthmus.analysis.gate import Doubt, decide
+from isthmus.reporters import gate as gate_text
 from isthmus.results.run_file import Point, Run, save
 from synthetic import point, run
 
@@ -234,3 +235,14 @@ def test_the_next_command_is_a_gate_with_the_same_limit(isthmus: Command, tmp_pa
         commands = first.partition(". Next")[2].split("isthmus compare")[1:]
         assert commands
         assert all(f"--fail-above {LIMIT}" in command for command in commands)
+
+
+@pytest.mark.parametrize("room", [3, 2, 1, 0, -2])
+def test_rows_keep_to_their_room(room: int) -> None:
+    """Without any room, one row says how many there are."""
+    few = [node(day, processes=2) for day in ("2026-02-01", "2026-03-01")]
+    result = compare(Side("a", few[:1]), Side("b", few[1:]), 0.001, terms=Terms())
+    assert len(result.undecided) > 3
+    rows = gate_text.rows(result, room)
+    assert len(rows) == max(room, 1)
+    assert rows[-1] == f"and {len(result.undecided) - len(rows) + 1} more undecided"

@@ -124,27 +124,31 @@ def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
             return f"Next, if that is meant: {meant}"
         if age:
             return f"Next: measure a new base; else {call.compare(*age)}"
-    if not call.files:
-        return ""
+    return _again(result, gate, call) if call.files else ""
+
+
+def _again(result: Comparison, gate: Gate, call: Call) -> str:
+    """Commands that measure each side again which leaves something open, and compare then."""
+    doubts = {doubt.kind: doubt for doubt in gate.blocks}
     base, new = call.files
-    if not result.series and not result.unknown and "same run" not in doubts:
-        return f"Next: {invocation('show', shorter(new))}"
     if "same run" in doubts:
         return f"Next, for a second run: {invocation('repeat', shorter(base), *call.fail_above)}"
+    if not (result.series or result.unknown or gate.dead):
+        return f"Next: {invocation('show', shorter(new))}"
     machine = doubts.get("machine")
     where = f", on the base's machine ({machine.names[0]})" if machine else ""
     more = few_processes(result)
     lacking = {*(point.side for point in result.unknown), *(["both"] if gate.dead else [])}
     needs_base = more or bool(lacking & {"base", "both"})
     needs_new = more or bool(result.undecided or lacking - {"base"}) or not needs_base
-    names = [file.name.partition(".json")[0] for file in (base, new)]
+    names = [file.name.partition(".json")[0] for file in call.files]
     if names[0] == names[1]:
         names = [f"base-{names[0]}", f"new-{names[1]}"]
+    runs = (result.base.runs[0], result.new.runs[0])
     steps, measured = [], []
     for file, name, run, again in zip(
-        (base, new), names, (result.base.runs[0], result.new.runs[0]), (needs_base, needs_new),
-        strict=True,
-    ):  # fmt: skip
+        call.files, names, runs, (needs_base, needs_new), strict=True
+    ):
         measured.append(Path(f"{name}{_AGAIN}.json") if again else file)
         if again:
             words = [*_longer(result, run, more=more), *option_words("--out", measured[-1])]
@@ -378,6 +382,7 @@ def rows(result: Comparison, room: int) -> list[str]:
     shown = [*(result.of("slower") or result.slower_points), *result.undecided]
     room = room if shown else min(room, _NEAREST)
     shown = shown or result.within
+    room = max(room, 1)
     fit = shown[: room if len(shown) <= room else room - 1]
     rest = Counter(change.standing for change in shown[len(fit) :])
     more = ", ".join(f"{count} more {standing}" for standing, count in rest.items())

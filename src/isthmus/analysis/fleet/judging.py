@@ -356,7 +356,8 @@ def outlier(
     rate = float(row["moved"]) - float(seconds_log)
     return Outlier(
         **identity(row), node=node, sizes=row["sizes"], sizes_class=row["sizes"],
-        seconds=math.exp(seconds_log), bytes_per_second=None if math.isnan(rate) else math.exp(rate), ratio=math.exp(log),
+        seconds=math.exp(seconds_log), ratio=math.exp(log),
+        bytes_per_second=None if math.isnan(rate) else math.exp(rate),
         against=against, machines=machines,
     )  # fmt: skip
 
