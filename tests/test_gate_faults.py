@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,8 +12,11 @@ import pytest
 
 from conftest import Command
 from host_states import planted
+from isthmus.analysis import gate
 from isthmus.analysis.change import LINK_STATE
 from isthmus.analysis.changes import Side, Terms, compare
+from isthmus.analysis.machines import Fact
+from isthmus.cli import compare as cli
 from isthmus.reporters.comparison import remarks
 from isthmus.results.run_file import Rerun, Run, save
 from isthmus.system import pci
@@ -326,3 +329,22 @@ def test_a_limit_of_auto_has_the_links_state_of_a_virtual_machine(
     assert outcome(base, new, None, own=True) == expected
     result = compare(Side("a", [base]), Side("b", [new]), None, own=True, terms=Terms())
     assert all(LINK_STATE < change.limit < 2 * LINK_STATE for change in result.link)
+
+
+@pytest.mark.parametrize("form", ["summary", "json", "junit"])
+def test_the_checks_judge_the_new_run_once(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line and the test cases have the same decision, which runs all checks on a run."""
+    judged = []
+    facts_of = gate.facts_of
+
+    def counted(run: Run) -> Iterator[Fact]:
+        judged.append(run)
+        return facts_of(run)
+
+    monkeypatch.setattr(gate, "facts_of", counted)
+    for name, run in (("a.json", measured(1)), ("b.json", measured(2))):
+        save(run, tmp_path / name)
+    code = cli.compare(tmp_path / "a.json", [tmp_path / "b.json"], fail_above="5%", form=form)
+    assert (code, len(judged)) == (0, 1)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from isthmus.analysis.changes import Comparison, Missing, Side, Terms
 from isthmus.analysis.differences import product
-from isthmus.analysis.machines import Fact, facts_of, good_links, same_hosts, started
+from isthmus.analysis.machines import Fact, facts_of, links_of, same_hosts, started
 from isthmus.analysis.quantities import Outcome
 from isthmus.analysis.summary import measured_points
 from isthmus.results.run_file import Run
@@ -208,22 +208,17 @@ def _products(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, set[st
 def _lesser_links(result: Comparison) -> Iterator[LesserLink]:
     """Yields findings of the checks on links of the new side's compared devices."""
     compared = {one.device for one in (*result.series, *result.missing)}
-    sides = [
-        [
-            fact._replace(device=names.get(fact.device, fact.device))
-            for run in runs
-            for fact in facts_of(run)
-            if fact.less
-        ]
-        for runs, names in ((result.base.runs, {}), (result.new.runs, result.devices))
-    ]
-    in_base: dict[tuple[str, str], bool] = dict.fromkeys(
-        (one for run in result.base.runs for one in good_links(run)), False
-    )
-    in_base |= {(fact.device, fact.check): True for fact in sides[0]}
-    for fact in dict.fromkeys(sides[1]):
-        if fact.device in compared:
-            yield LesserLink(fact, in_base.get((fact.device, fact.check)))
+    less = (fact for run in result.new.runs for fact in facts_of(run) if fact.less)
+    named = (fact._replace(device=result.devices.get(fact.device, fact.device)) for fact in less)
+    found = [fact for fact in dict.fromkeys(named) if fact.device in compared]
+    # The checks of the base's runs take time, and only a finding asks for them.
+    in_base: dict[tuple[str, str], bool] = {}
+    for run in result.base.runs if found else ():
+        for device, check, good in links_of(run):
+            key = device, check
+            in_base[key] = in_base.get(key, False) or not good
+    for fact in found:
+        yield LesserLink(fact, in_base.get((fact.device, fact.check)))
 
 
 def few_processes(result: Comparison) -> bool:

@@ -26,16 +26,20 @@ class Fact(NamedTuple):
 def facts_of(run: Run) -> Iterator[Fact]:
     """Yields findings of ``isthmus doctor`` on a run: bad results, warnings and lesser links."""
     for subject, check, result in _results(run):
-        if result.state in {"bad", "warning"} or result.lesser:
+        if _is_finding(result):
             less = check.lowers_limit
             yield Fact(subject, check.name, result.found, result.cause, less)
 
 
-def good_links(run: Run) -> Iterator[tuple[str, str]]:
-    """Yields device and check of each result that finds a link as good as the card's."""
+def links_of(run: Run) -> Iterator[tuple[str, str, bool]]:
+    """Yields device and check of each known result on a link, and whether the link is good."""
     for subject, check, result in _results(run):
-        if check.lowers_limit and result.state == "good":
-            yield subject, check.name
+        if check.lowers_limit and (result.state != "unknown" or result.lesser):
+            yield subject, check.name, not _is_finding(result)
+
+
+def _is_finding(result: Result) -> bool:
+    return result.state in {"bad", "warning"} or bool(result.lesser)
 
 
 def _results(run: Run) -> Iterator[tuple[str, Check, Result]]:

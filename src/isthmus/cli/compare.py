@@ -125,13 +125,13 @@ def _answer(asked: _Asked, form: str) -> tuple[str, str, str]:
         )  # fmt: skip
         files = _repeatable(asked, base, new)
         call = Call([asked.base, *asked.new], asked.limit_words, asked.options, files)
+        decided = gate.decide(result) if asked.terms else None
         if form == "summary":
             text = "\n".join(comparison.lines(result, call.compare("--points"))) + "\n"
         else:
-            text = comparison.FORMATS[form](result)
-        if asked.terms is None:
+            text = comparison.FORMATS[form](result, decided)
+        if decided is None:
             return text, "", "pass"
-        decided = gate.decide(result)
         return text, line(result, decided, call), decided.outcome
 
 

@@ -258,7 +258,7 @@ def _apart(before: str, after: str, room: int) -> str:
     return " -> ".join(t if len(t) <= most else f"{t[: most - 3]}..." for t in texts)
 
 
-def _text(result: Comparison) -> str:
+def _text(result: Comparison, _: gate.Gate | None) -> str:
     return drawn(_table(result, result.points))
 
 
@@ -276,7 +276,7 @@ def _table(result: Comparison, changes: Sequence[Change]) -> Table:
     return table(rows[[*columns, "verdict"]])
 
 
-def _markdown(result: Comparison) -> str:
+def _markdown(result: Comparison, _: gate.Gate | None) -> str:
     rows = []
     for sentence in (*verdict(result), *remarks(result)):
         rows += [escape(sentence), ""]
@@ -288,7 +288,7 @@ def _markdown(result: Comparison) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _json(result: Comparison) -> str:
+def _json(result: Comparison, decided: gate.Gate | None) -> str:
     def rows(changes: Sequence[Change]) -> list[dict[str, object]]:
         table = frame(changes)
         return [
@@ -296,7 +296,7 @@ def _json(result: Comparison) -> str:
             for row in table.rows()
         ]
 
-    decided = gate.decide(result)
+    decided = decided or gate.decide(result)
     data = {
         "base": result.base.name,
         "new": result.new.name,
@@ -332,12 +332,12 @@ def _json(result: Comparison) -> str:
     return json_text(data)
 
 
-def _csv(result: Comparison) -> str:
+def _csv(result: Comparison, _: gate.Gate | None) -> str:
     rows = frame(result.points)
     return csv_text(rows.columns, rows.rows())
 
 
-def _junit(result: Comparison) -> str:
+def _junit(result: Comparison, decided: gate.Gate | None) -> str:
     """A test case for each series, each point of one side, and each point that is slower alone.
 
     What is slower or missing has failed; what is undecided is an error. What only the new side has
@@ -364,7 +364,7 @@ def _junit(result: Comparison) -> str:
         for gone in points:
             name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"
             cases.append(Case(gone.study, name, kind, _case_text(gone, kind)))
-    cases += gate_text.cases(result) if result.terms else []
+    cases += gate_text.cases(result, decided) if decided else []
     return junit("isthmus compare", cases)
 
 
@@ -376,7 +376,7 @@ def _case_text(point: Missing, kind: str) -> str:
     return _MESSAGES[point.why]
 
 
-FORMATS: Mapping[str, Callable[[Comparison], str]] = MappingProxyType(
+FORMATS: Mapping[str, Callable[[Comparison, gate.Gate | None], str]] = MappingProxyType(
     {"table": _text, "md": _markdown, "json": _json, "junit": _junit, "csv": _csv}
 )
-"""Functions that give the whole text, by name."""
+"""Functions that give the whole text, by name; the second argument is None without a gate."""

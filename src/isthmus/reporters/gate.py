@@ -18,7 +18,6 @@ from isthmus.analysis.gate import (
     Doubt,
     Gate,
     LesserLink,
-    decide,
     few_processes,
     unknown_quantities,
 )
@@ -406,9 +405,8 @@ def bound(change: Change) -> str:
     return f"at most {percent_longer(change.most)} %" if known else "no upper bound"
 
 
-def cases(result: Comparison) -> Iterator[Case]:
+def cases(result: Comparison, gate: Gate) -> Iterator[Case]:
     """Test cases of what is judged beside times: doubts that block, dead devices, and links."""
-    gate = decide(result)
     yield from (Case("gate", "sides", "error", doubt_text(doubt)) for doubt in gate.blocks)
     yield from (Case("gate", device, "error", "no time on either side") for device in gate.dead)
     if not result.series and gate.outcome == "undecided":
