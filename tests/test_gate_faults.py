@@ -88,7 +88,7 @@ def without_writes(run: Run) -> Run:
 def test_a_side_whose_time_ran_out_is_named_and_gets_more_time(
     side: int, isthmus: Command, tmp_path: Path
 ) -> None:
-    """It was told of the new side where the base had ended, and was repeated as it was."""
+    """The text named the new side where the base had ended, and gave neither more time."""
     runs = [measured(1), measured(2)]
     runs[side] = without_writes(runs[side])
     name = "ab"[side]
@@ -348,3 +348,12 @@ def test_the_checks_judge_the_new_run_once(
         save(run, tmp_path / name)
     code = cli.compare(tmp_path / "a.json", [tmp_path / "b.json"], fail_above="5%", form=form)
     assert (code, len(judged)) == (0, 1)
+
+
+def test_a_folder_of_one_run_without_times_names_its_file(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    save(failed(measured(1)), tmp_path / "base" / "run.json")
+    save(measured(2), tmp_path / "b.json")
+    done = isthmus("compare", "base", "b.json")
+    assert done.returncode == 2
+    assert "isthmus show base/run.json" in done.stderr

@@ -52,6 +52,8 @@ class Side(NamedTuple):
 
     name: str
     runs: Sequence[Run]
+    file: str = ""
+    """Path of its only run file; empty for several."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -406,7 +408,7 @@ def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
     """What two sides without a common point differ in, the widest difference first."""
     for times, side in zip(sides, (base, new), strict=True):
         if times.empty:
-            see = f": see {invocation('show', side.name)}" if len(side.runs) == 1 else ""
+            see = f": see {invocation('show', side.file)}" if side.file else ""
             return f"{side.name} has no times that can be trusted{see}"
     hints = {"clock": f"; {invocation('compare', '--mixed')} compares them"}
     for name in ("study", "clock", "device", "operation", "memory", "axes", "bytes"):

@@ -203,7 +203,8 @@ def _side(paths: Sequence[Path]) -> Side:
     if not files:
         raise UsageError(f"{paths[0]}: this folder has no run file (*.json, *.json.gz)")
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return Side(f"{paths[0]}{more}", [run_file.load(file) for file in files])
+    only = str(files[0]) if len(files) == 1 else ""
+    return Side(f"{paths[0]}{more}", [run_file.load(file) for file in files], only)
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
