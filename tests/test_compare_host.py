@@ -123,7 +123,7 @@ def test_sentences_and_data() -> None:
     text = " ".join(lines(result, NO_MORE))
     assert "b's host is slower by itself (system calls 14 %" in text
     assert "that explains 10 of 12 series. The link is the same (pinned" in " ".join(text.split())
-    data = json.loads(FORMATS["json"](result))
+    data = json.loads(FORMATS["json"](result, None))
     assert [one["reference"] for one in data["host"]] == [
         "system_call_s", "copy_s", "arithmetic_s"
     ]  # fmt: skip

@@ -128,7 +128,9 @@ def test_a_device_that_fails_on_both_sides_is_undecided(isthmus: Command, tmp_pa
 
     done = ran(isthmus, tmp_path, with_dead(measured(1)), with_dead(measured(2)))
     assert done.returncode == 5
-    assert "no time of cuda:0" in done.stdout.splitlines()[0]
+    first = done.stdout.splitlines()[0]
+    assert "no time of cuda:0" in first
+    assert ["repeat a.json" in first, "repeat b.json" in first] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_the_next_command_can_decide(isthmus: Command, tmp_path: Path) -> None:
         program = rest.partition(" ")[0]
         return begin, rest.replace(program, "isthmus")
 
-    more = "--reruns 12"
+    more = f"--reruns 12 --budget {few(1).took_s * 10:.0f}"
     assert then(few(1), few(2)) == ("", both.format(more=more, isthmus="isthmus"))
     short = {"status": "budget"}
     longer = few(1).settings.budget_s * 10
@@ -208,7 +210,7 @@ def test_the_next_command_can_decide(isthmus: Command, tmp_path: Path) -> None:
     elsewhere = msgspec.structs.replace(noisy(1), environment={"host": "other"})
     assert then(elsewhere, noisy(3, 1.3)) == (
         ", on the base's machine (other)",
-        "isthmus repeat b.json --reruns 120 --out b-again.json && "
+        "isthmus repeat b.json --reruns 120 --budget 6000 --out b-again.json && "
         "isthmus compare a.json b-again.json --fail-above 5%",
     )
     noise = then(noisy(1), noisy(3, 1.3, **short))[1]

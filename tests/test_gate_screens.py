@@ -17,6 +17,7 @@ import pytest
 from conftest import Command
 from isthmus.analysis.changes import Side, Terms, compare
 from isthmus.analysis.gate import Doubt, decide
+from isthmus.reporters import gate as gate_text
 from isthmus.results.run_file import Point, Run, save
 from synthetic import point, run
 
@@ -69,9 +70,10 @@ def wrong(one: Point) -> list[Point]:
     return [msgspec.structs.replace(one, reruns=reruns)]
 
 
-def half_link(made: Run) -> Run:
+def linked(made: Run, lanes: int) -> Run:
+    """The run of a card with 16 lanes, of which so many are in use."""
     speed = {"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe"}
-    width = {"current_link_width": "8", "max_link_width": "16"}
+    width = {"current_link_width": str(lanes), "max_link_width": "16"}
     return with_device(made, link={"address": "0000:03:00.0", **speed, **width})
 
 
@@ -89,7 +91,8 @@ CASES: dict[str, tuple[Run, Run, str]] = {
         BASE, node(settings=msgspec.structs.replace(BASE.settings, cpus=[1])), "UNDECIDED",
     ),
     "old-base": (node("2025-01-01"), node(), "UNDECIDED"),
-    "half-link": (BASE, half_link(node()), "FAIL"),
+    "half-link": (linked(BASE, 16), linked(node(), 8), "FAIL"),
+    "half-link-unknown-before": (BASE, linked(node(), 8), "UNDECIDED"),
     "wrong-data": (BASE, with_point(node(), 0, wrong), "FAIL"),
     "missing-point": (BASE, with_point(node(), 0, lambda _: []), "FAIL"),
     "interrupted": (
@@ -122,15 +125,18 @@ def decided(base: Run, new: Run, terms: Terms | None = None) -> tuple[str, list[
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("other-machine", "machine"), ("other-device", "device"), ("other-binding", "settings")],
-)
+    [
+        ("other-machine", "machine"), ("other-device", "device"), ("other-binding", "settings"),
+        ("half-link-unknown-before", "link"),
+    ],
+)  # fmt: skip
 def test_an_unlike_base_passes_only_where_it_is_allowed(name: str, kind: str) -> None:
     base, new, _ = CASES[name]
     outcome, doubts = decided(base, new)
     assert (outcome, [(one.kind, one.blocks) for one in doubts]) == (
         "undecided", [("age", False), (kind, True)],
     )  # fmt: skip
-    for others in {"machine", "device", "settings"} - {kind}:
+    for others in {"machine", "device", "settings", "link"} - {kind}:
         assert decided(base, new, Terms(frozenset({others})))[0] == "undecided"
     assert decided(base, new, Terms(frozenset({kind})))[0] == "pass"
     slow = node(slower=SLOW, environment=new.environment, devices=new.devices)
@@ -193,12 +199,12 @@ def test_times_of_a_model_count_from_any_machine_and_day() -> None:
 
 
 def test_a_lesser_link_is_named_with_the_base() -> None:
-    for base, in_base in ((BASE, False), (half_link(BASE), True)):
-        gate = decide(compare(Side("a", [base]), Side("b", [half_link(node())])))
+    for base, in_base in ((linked(BASE, 16), False), (linked(BASE, 8), True), (BASE, None)):
+        gate = decide(compare(Side("a", [base]), Side("b", [linked(node(), 8)])))
         assert [(one.fact.device, one.fact.check, one.in_base) for one in gate.links] == [
             ("cuda:0", "link_width", in_base)
         ]
-    assert not decide(compare(Side("a", [half_link(BASE)]), Side("b", [node()]))).links
+    assert not decide(compare(Side("a", [linked(BASE, 8)]), Side("b", [node()]))).links
 
 
 def test_line_and_body_have_the_same_counts(isthmus: Command, tmp_path: Path) -> None:
@@ -229,3 +235,14 @@ def test_the_next_command_is_a_gate_with_the_same_limit(isthmus: Command, tmp_pa
         commands = first.partition(". Next")[2].split("isthmus compare")[1:]
         assert commands
         assert all(f"--fail-above {LIMIT}" in command for command in commands)
+
+
+@pytest.mark.parametrize("room", [3, 2, 1, 0, -2])
+def test_rows_keep_to_their_room(room: int) -> None:
+    """Without any room, one row says how many there are."""
+    few = [node(day, processes=2) for day in ("2026-02-01", "2026-03-01")]
+    result = compare(Side("a", few[:1]), Side("b", few[1:]), 0.001, terms=Terms())
+    assert len(result.undecided) > 3
+    rows = gate_text.rows(result, room)
+    assert len(rows) == max(room, 1)
+    assert rows[-1] == f"and {len(result.undecided) - len(rows) + 1} more undecided"

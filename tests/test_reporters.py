@@ -89,7 +89,7 @@ def test_no_cell_of_csv_is_a_formula(start, tmp_path):
     )
     texts = [rendered("csv", hostile), rendered("csv", hostile, samples=True)]
     sides = [Side(name, [hostile]) for name in ("a", "b")]
-    texts.append(comparison.FORMATS["csv"](compare(*sides)))
+    texts.append(comparison.FORMATS["csv"](compare(*sides), None))
     for text in texts:
         assert {row["device"] for row in read_csv(text)} == {f"'{printable(device)}", "b"}
     write_page([(f"{name}.json", hostile) for name in (f"{start}1+x", "b")], tmp_path)

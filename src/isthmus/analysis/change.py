@@ -37,7 +37,8 @@ LINK_STATE = 0.045
 """Share by which two runs may differ where the references of the hosts' speed show the rest.
 
 Of 45 pairs of equal runs of 44 s on an H100, 11 differ by 3.4 to 4.2 % in pinned writes. In some
-of these runs no process shows the difference, so the limit by a time's own spread is never less.
+of these runs no process shows the difference. So a limit of ``auto`` is never less: it is this
+share plus the reach of the upper bound that is compared with the limit.
 """
 MOST_OWN = 1.0
 """Largest limit, as a share, by own spread: a time that may more than double never passes."""
@@ -66,6 +67,8 @@ class Change(Quantity):
     """Whether the interval of ``ratio`` includes ``SHARED_LINK``, as runs may differ as a whole."""
     limit: float
     """Smallest difference that counts, as a share; infinite where the spread is unknown."""
+    capped: bool
+    """Whether the base scatters so much that ``limit`` is ``MOST_OWN``."""
     most: float
     """One-sided upper bound of the ratio at the run's confidence; NaN where none is known."""
     verdict: Judgement
@@ -270,20 +273,28 @@ def _reach(
 
 
 def _own(
-    sample: _Sample, scatter: _Scatter | None, hidden: float, each: float, one: float
+    sample: _Sample,
+    scatter: _Scatter | None,
+    hidden: float,
+    each: float,
+    one: float,
+    link: float,
 ) -> float:
     """Smallest share by which two unchanged sides may differ, if both scatter as the base does.
 
     With it as the limit, unchanged times show no change (joint confidence ``each``), and their
-    upper bounds stay within (confidence ``one``). At most ``MOST_OWN``; infinite if unknown.
+    upper bounds stay within (confidence ``one``). The same holds for times that differ by ``link``
+    as a whole, which no process within a run shows. Infinite if unknown.
     """
     if sample.exact:
         return 0.0
     if scatter is None:
         return math.inf
     variances, counts = (scatter.variances[0],) * 2, (len(sample.before), len(sample.after))
-    reaches = (_reach(scatter, variances, counts, hidden, share) for share in (0.5 + each / 2, one))
-    return min(math.expm1(math.fsum(reaches)), MOST_OWN)
+    of_all, bound = (
+        _reach(scatter, variances, counts, hidden, share) for share in (0.5 + each / 2, one)
+    )
+    return math.expm1(max(of_all, math.log1p(link)) + bound)
 
 
 def _beyond_link(ratio: Interval, judged: float, link: float) -> tuple[Interval, Judgement]:
@@ -331,9 +342,8 @@ def _change(
         _interval(sample, scatter, hidden, confidence).exponential().times(math.exp(-by_host))
         for confidence in (each, 2 * how.confidence - 1)
     )
-    # Processes of one run share the state of the link, so the spread within a run lacks its change.
-    own = max(_own(sample, scatter, hidden, each, how.confidence), link) if how.own else 0.0
-    limit = max(how.least, own)
+    own = _own(sample, scatter, hidden, each, how.confidence, link) if how.own else 0.0
+    limit = max(how.least, own if math.isinf(own) else min(own, MOST_OWN))
     judged = min(limit, max(how.least, MOST_OWN))
     raw, raw_verdict = _beyond_link(raw.exponential(), judged, link)
     most = bound.high
@@ -358,6 +368,7 @@ def _change(
         per_run=sample.per_run,
         allowed=allowed,
         limit=limit,
+        capped=how.least < MOST_OWN <= own < math.inf,
         most=most,
         verdict=verdict,
         sizes_class=size_class(int(sizes["bytes"].iloc[0])),

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from isthmus.analysis import host_changes
-from isthmus.analysis.change import MOST_OWN, Change, Judging, changes
+from isthmus.analysis.change import Change, Judging, changes
 from isthmus.analysis.differences import Difference, differences, matched_devices
 from isthmus.analysis.host_changes import HostChange
 from isthmus.analysis.quantities import (
@@ -39,6 +39,8 @@ RAN_OUT = "time ran out"
 INTERRUPTED = "interrupted"
 """Why a point has no time: the budget of its run ran out, or the user interrupted the run."""
 _UNMEASURED = (RAN_OUT, INTERRUPTED)
+_FAULTS = ("wrong data", "failed")
+"""Why a point has no time, where that is a fault of its run."""
 NO_BASE = "without a base"
 """Why a point of the second side is not compared: the first side has no time for that point."""
 GATE_COLUMNS = ("most_ratio", "standing")
@@ -50,17 +52,24 @@ class Side(NamedTuple):
 
     name: str
     runs: Sequence[Run]
+    file: str = ""
+    """Path of its only run file; empty for several."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Missing(Quantity):
-    """A point that only one side has, or for which no time can be compared."""
+    """A point that only one side has, or that has a fault in a run of the second side."""
 
     bytes: int
     why: str
-    """``wrong data``, ``failed``, ``no time``, ``absent``, ``INTERRUPTED`` or ``NO_BASE``."""
-    measured: bool = True
-    """Whether one of the two sides has a time for the point."""
+    """``wrong data``, ``failed``, ``no time``, ``absent``, or one of the constants above."""
+    side: Literal["base", "new", "both"]
+    """The side that has no time for the point."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether one of the two sides has a time for the point."""
+        return self.side != "both"
 
     @property
     def unmeasured(self) -> bool:
@@ -108,7 +117,7 @@ class Comparison(NamedTuple):
     """Points that were asked for and cannot be compared, for one of three reasons:
 
     - neither side has a time for any point of the quantity;
-    - the first side has no point of the quantity;
+    - the first side has no time for any point of the quantity;
     - the second side's run ended before it measured the point.
     """
     terms: Terms | None = None
@@ -170,15 +179,19 @@ class Comparison(NamedTuple):
 
     @property
     def unjudged(self) -> list[Change]:
-        """Series whose own limit is the largest one, so that even a doubled time may pass."""
-        return [change for change in self.within if self.own and change.limit >= MOST_OWN]
+        """Series within ``MOST_OWN``, which is their limit because the base scatters so much."""
+        return [change for change in self.within if change.capped]
 
     @property
     def outcome(self) -> Outcome:
-        """A gate's result: fails if a time is slower or missing, else passes if all are decided."""
+        """A gate's result: fails if a time is slower or missing, else passes if all are decided.
+
+        A comparison without any time is undecided.
+        """
         if self.of("slower") or self.slower_points or self.missing:
             return "fail"
-        return "undecided" if self.undecided or self.unknown else "pass"
+        known = self.series and not self.undecided and not self.unknown
+        return "pass" if known else "undecided"
 
     @property
     def passes(self) -> bool:
@@ -235,13 +248,14 @@ def compare(
     without_times = before.empty or after.empty
     if common.empty and not (terms and without_times):
         raise UsageError(_why_nothing((before, after), base, new))
-    sides = [rows[rows["side"] == i] for i in (0, 1)]
-    reasons = [dict(zip(_keys(side), side["why"], strict=True)) for side in sides]
+    reasons = [_reasons(rows[rows["side"] == i], ("",)) for i in (0, 1)]
+    # A fault in one of several runs is a fault, though another run has a time.
+    worst = _reasons(rows[rows["side"] == 1], _FAULTS)
     cut = any(run.status == "interrupted" for run in new.runs)
     lacking = [
-        _missing(key, reasons[1].get(key) or (INTERRUPTED if cut else "absent"))
+        _missing(key, worst.get(key) or (INTERRUPTED if cut else "absent"), "new")
         for key in dict.fromkeys(_keys(before))
-        if key not in both
+        if key not in both or worst[key] in _FAULTS
     ]
     confidence = min(run.settings.confidence for run in runs)
     if least is None:
@@ -259,7 +273,9 @@ def compare(
         series=series,
         points=changes(points, how),
         missing=[one for one in lacking if not one.unmeasured],
-        added=[_missing(key, NO_BASE) for key in dict.fromkeys(_keys(after)) if key not in both],
+        added=[
+            _missing(key, NO_BASE, "base") for key in dict.fromkeys(_keys(after)) if key not in both
+        ],
         differences=differences(base.runs, new.runs, names),
         least=least,
         devices=names,
@@ -273,9 +289,22 @@ def compare(
     )
 
 
-def _missing(key: Sequence[Any], why: str, *, measured: bool = True) -> Missing:
+def _missing(key: Sequence[Any], why: str, side: Literal["base", "new", "both"]) -> Missing:
     values = dict(zip([*IDENTITY, "bytes"], key, strict=True))
-    return Missing(**values, why=why, measured=measured)
+    return Missing(**values, why=why, side=side)
+
+
+def _reasons(rows: Frame, first: Sequence[str]) -> dict[tuple[Any, ...], str]:
+    """Why each point has no time, empty where it has one.
+
+    ``first``: reasons that count before others where runs of a point differ, in this order.
+    """
+    rank = {why: place for place, why in enumerate(first)}
+    found: dict[tuple[Any, ...], str] = {}
+    for key, why in zip(_keys(rows), rows["why"], strict=True):
+        if rank.get(why, len(rank)) < rank.get(found.setdefault(key, why), len(rank)):
+            found[key] = why
+    return found
 
 
 def _unknown(
@@ -293,9 +322,9 @@ def _unknown(
             found[key] = why or before.get(key, "absent")
     # Points whose times are at the clock's resolution on both sides are no fault of either side.
     return [
-        _missing(key, why, measured=after[key] == "")
+        _missing(key, why, "both" if after[key] else "base")
         for key, why in found.items()
-        if why != "no time"
+        if not before.get(key) == after[key] == "no time"
     ]
 
 
@@ -379,7 +408,7 @@ def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
     """Says what two sides without a common point differ in, the widest difference first."""
     for times, side in zip(sides, (base, new), strict=True):
         if times.empty:
-            see = f": see {invocation('show', side.name)}" if len(side.runs) == 1 else ""
+            see = f": see {invocation('show', side.file)}" if side.file else ""
             return f"{side.name} has no times that can be trusted{see}"
     hints = {"clock": f"; {invocation('compare', '--mixed')} compares them"}
     for name in ("study", "clock", "device", "operation", "memory", "axes", "bytes"):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from isthmus.analysis.changes import Comparison, Missing, Side, Terms
 from isthmus.analysis.differences import product
-from isthmus.analysis.machines import Fact, facts_of, same_hosts, started
+from isthmus.analysis.machines import Fact, facts_of, links_of, same_hosts, started
 from isthmus.analysis.quantities import Outcome
 from isthmus.analysis.summary import measured_points
 from isthmus.results.run_file import Run
@@ -19,7 +19,7 @@ _SETTINGS = (
     "numa_node", "repetitions",
 )  # fmt: skip
 """Settings that change which points a run times; the seed changes none."""
-ALLOWABLE = ("machine", "device", "settings")
+ALLOWABLE = ("machine", "device", "settings", "link")
 """Kinds of doubts that option ``--allow-other`` takes."""
 _ENOUGH_PROCESSES = 6
 """Least processes on each side for an interval of 95 % from the ranks of their times."""
@@ -32,14 +32,14 @@ class Doubt(NamedTuple):
     """A reason why a comparison of the two sides may not be meaningful."""
 
     kind: str
-    """``same run``, ``newer``, ``age``, ``future``, ``incomplete``, ``machine``, ``device`` or
-    ``settings``."""
+    """``same run``, ``newer``, ``age``, ``future``, ``incomplete``, ``machine``, ``device``,
+    ``settings`` or ``link``: the base does not say whether it had a lesser link, too."""
     blocks: bool
     """Whether the gate refuses to pass a comparison with this doubt."""
     side: str = ""
     """``base`` or ``new`` if the doubt is about one side, else empty."""
     names: tuple[str, ...] = ()
-    """Names of the settings, of the two machines or of the two devices."""
+    """Names of the settings, of the two machines or devices, or of a link's device and check."""
     seconds: float = 0.0
     """Seconds by which the base is older than the new side."""
 
@@ -49,8 +49,8 @@ class LesserLink(NamedTuple):
 
     fact: Fact
     """The finding; its device has the base's name."""
-    in_base: bool
-    """Whether the same check has a finding on the base's device."""
+    in_base: bool | None
+    """Whether the same check has a finding on the base's device; None: the base has no result."""
 
 
 class Gate(NamedTuple):
@@ -69,8 +69,8 @@ class Gate(NamedTuple):
 
     @property
     def lost_links(self) -> list[LesserLink]:
-        """Lesser links of the new side for which the base has no such finding."""
-        return [link for link in self.links if not link.in_base]
+        """Lesser links of the new side for which the base records a full link."""
+        return [link for link in self.links if link.in_base is False]
 
 
 def decide(result: Comparison) -> Gate:
@@ -79,10 +79,17 @@ def decide(result: Comparison) -> Gate:
     A link that became less than the card allows fails, as it does in ``isthmus fleet``.
     """
     dead = _dead(result)
-    doubts = list(_doubts(result, result.terms or Terms()))
+    terms = result.terms or Terms()
+    links = list(_lesser_links(result))
+    doubts = list(_doubts(result, terms))
+    doubts += [
+        Doubt("link", "link" not in terms.allowed, "base", (link.fact.device, link.fact.check))
+        for link in links
+        if link.in_base is None
+    ]
     unsure = dead or any(doubt.blocks for doubt in doubts)
     outcome: Outcome = "undecided" if result.passes and unsure else result.outcome
-    gate = Gate(outcome, doubts, dead, list(_lesser_links(result)))
+    gate = Gate(outcome, doubts, dead, links)
     return gate._replace(outcome="fail") if gate.lost_links else gate
 
 
@@ -201,19 +208,17 @@ def _products(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, set[st
 def _lesser_links(result: Comparison) -> Iterator[LesserLink]:
     """Yields findings of the checks on links of the new side's compared devices."""
     compared = {one.device for one in (*result.series, *result.missing)}
-    sides = [
-        [
-            fact._replace(device=names.get(fact.device, fact.device))
-            for run in runs
-            for fact in facts_of(run)
-            if fact.less
-        ]
-        for runs, names in ((result.base.runs, {}), (result.new.runs, result.devices))
-    ]
-    known = {(fact.device, fact.check) for fact in sides[0]}
-    for fact in dict.fromkeys(sides[1]):
-        if fact.device in compared:
-            yield LesserLink(fact, (fact.device, fact.check) in known)
+    less = (fact for run in result.new.runs for fact in facts_of(run) if fact.less)
+    named = (fact._replace(device=result.devices.get(fact.device, fact.device)) for fact in less)
+    found = [fact for fact in dict.fromkeys(named) if fact.device in compared]
+    # The checks of the base's runs take time, and only a finding asks for them.
+    in_base: dict[tuple[str, str], bool] = {}
+    for run in result.base.runs if found else ():
+        for device, check, good in links_of(run):
+            key = device, check
+            in_base[key] = in_base.get(key, False) or not good
+    for fact in found:
+        yield LesserLink(fact, in_base.get((fact.device, fact.check)))
 
 
 def few_processes(result: Comparison) -> bool:

@@ -80,7 +80,7 @@ class LoadedRun:
         simulated times are compared with measured ones. Raises UsageError where the runs have no
         point in common.
         """
-        base, new = (changes.Side(str(run.path), [run.run]) for run in (self, other))
+        base, new = (changes.Side(str(run.path), [run.run], str(run.path)) for run in (self, other))
         return changes.compare(base, new, least, mixed=mixed)
 
 

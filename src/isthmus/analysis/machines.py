@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import NamedTuple
 
 from isthmus import backends, checks
-from isthmus.checks import Facts
+from isthmus.checks import Check, Facts, Result
 from isthmus.results.run_file import Run, moment
 
 
@@ -25,16 +25,32 @@ class Fact(NamedTuple):
 
 def facts_of(run: Run) -> Iterator[Fact]:
     """Yields findings of ``isthmus doctor`` on a run: bad results, warnings and lesser links."""
+    for subject, check, result in _results(run):
+        if _is_finding(result):
+            less = check.lowers_limit
+            yield Fact(subject, check.name, result.found, result.cause, less)
+
+
+def links_of(run: Run) -> Iterator[tuple[str, str, bool]]:
+    """Yields device and check of each known result on a link, and whether the link is good."""
+    for subject, check, result in _results(run):
+        if check.lowers_limit and (result.state != "unknown" or result.lesser):
+            yield subject, check.name, not _is_finding(result)
+
+
+def _is_finding(result: Result) -> bool:
+    return result.state in {"bad", "warning"} or bool(result.lesser)
+
+
+def _results(run: Run) -> Iterator[tuple[str, Check, Result]]:
+    """Yields the result of each check with the address of its device, empty for the machine."""
     subjects = [("", checks.judged(Facts.of_run(run), machine=True))]
     for device in run.devices:
         if not device.error:
             own = backends.of(device.backend).checks
             subjects.append((device.address, checks.judged(Facts.of_run(run, device), own)))
     for subject, judged in subjects:
-        for check, result in judged:
-            if result.state in {"bad", "warning"} or result.lesser:
-                less = check.lowers_limit
-                yield Fact(subject, check.name, result.found, result.cause, less)
+        yield from ((subject, check, result) for check, result in judged)
 
 
 def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, str]:

@@ -125,13 +125,13 @@ def _answer(asked: _Asked, form: str) -> tuple[str, str, str]:
         )  # fmt: skip
         files = _repeatable(asked, base, new)
         call = Call([asked.base, *asked.new], asked.limit_words, asked.options, files)
+        decided = gate.decide(result) if asked.terms else None
         if form == "summary":
             text = "\n".join(comparison.lines(result, call.compare("--points"))) + "\n"
         else:
-            text = comparison.FORMATS[form](result)
-        if asked.terms is None:
+            text = comparison.FORMATS[form](result, decided)
+        if decided is None:
             return text, "", "pass"
-        decided = gate.decide(result)
         return text, line(result, decided, call), decided.outcome
 
 
@@ -203,7 +203,8 @@ def _side(paths: Sequence[Path]) -> Side:
     if not files:
         raise UsageError(f"{paths[0]}: this folder has no run file (*.json, *.json.gz)")
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return Side(f"{paths[0]}{more}", [run_file.load(file) for file in files])
+    only = str(files[0]) if len(files) == 1 else ""
+    return Side(f"{paths[0]}{more}", [run_file.load(file) for file in files], only)
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:

@@ -20,7 +20,7 @@ FailAbove = Annotated[
 ]
 AllowOther = Annotated[
     str | None,
-    typer.Option(help="gate: in what the base may differ: machine,device,settings"),
+    typer.Option(help="gate: in what the base may differ: machine,device,settings,link"),
 ]
 
 

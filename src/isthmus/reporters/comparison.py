@@ -97,7 +97,7 @@ def _single_runs(result: Comparison) -> bool:
 
 def verdict(result: Comparison) -> list[str]:
     """The answer in sentences, on hosts, undecided kinds, and points that the new side lacks."""
-    cut = [point for point in result.unknown if point.unmeasured and point.measured]
+    cut = [point for point in result.unknown if point.unmeasured and point.side == "new"]
     lacking = [*result.missing, *cut]
     lacks = [_missing(result, lacking)] if lacking else []
     answer = _verdict(result) if result.terms is None else gate_text.sentence(result)
@@ -258,7 +258,7 @@ def _apart(before: str, after: str, room: int) -> str:
     return " -> ".join(t if len(t) <= most else f"{t[: most - 3]}..." for t in texts)
 
 
-def _text(result: Comparison) -> str:
+def _text(result: Comparison, _: gate.Gate | None) -> str:
     return drawn(_table(result, result.points))
 
 
@@ -276,7 +276,7 @@ def _table(result: Comparison, changes: Sequence[Change]) -> Table:
     return table(rows[[*columns, "verdict"]])
 
 
-def _markdown(result: Comparison) -> str:
+def _markdown(result: Comparison, _: gate.Gate | None) -> str:
     rows = []
     for sentence in (*verdict(result), *remarks(result)):
         rows += [escape(sentence), ""]
@@ -288,7 +288,7 @@ def _markdown(result: Comparison) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _json(result: Comparison) -> str:
+def _json(result: Comparison, decided: gate.Gate | None) -> str:
     def rows(changes: Sequence[Change]) -> list[dict[str, object]]:
         table = frame(changes)
         return [
@@ -296,7 +296,7 @@ def _json(result: Comparison) -> str:
             for row in table.rows()
         ]
 
-    decided = gate.decide(result)
+    decided = decided or gate.decide(result)
     data = {
         "base": result.base.name,
         "new": result.new.name,
@@ -332,12 +332,12 @@ def _json(result: Comparison) -> str:
     return json_text(data)
 
 
-def _csv(result: Comparison) -> str:
+def _csv(result: Comparison, _: gate.Gate | None) -> str:
     rows = frame(result.points)
     return csv_text(rows.columns, rows.rows())
 
 
-def _junit(result: Comparison) -> str:
+def _junit(result: Comparison, decided: gate.Gate | None) -> str:
     """A test case for each series, each point of one side, and each point that alone is slower.
 
     A slower or missing time is a failure, an undecided one an error. Points that only the new side
@@ -350,7 +350,7 @@ def _junit(result: Comparison) -> str:
         most = "" if one.standing == "slower" else f", {gate_text.bound(one)}"
         text = f"{values(one)}, {percent_of_time(one)}{most}, limit {gate_text.limit(one.limit)}"
         if kind == "skipped":
-            text += ": the base scatters too much to judge this series"
+            text += f": the base scatters, so the series {gate_text.may_pass(one)}"
         cases.append(Case(one.study, subject(one), kind, text))
     slower = {one.key for one in result.of("slower")}
     for one in (one for one in result.slower_points if one.key not in slower):
@@ -364,19 +364,22 @@ def _junit(result: Comparison) -> str:
         for gone in points:
             name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"
             cases.append(Case(gone.study, name, kind, _case_text(gone, kind)))
-    cases += gate_text.cases(result) if result.terms else []
+    cases += gate_text.cases(result, decided) if decided else []
     return junit("isthmus compare", cases)
 
 
 def _case_text(point: Missing, kind: str) -> str:
     """Says why a point is not compared."""
-    if kind == "error" and not point.unmeasured:
-        side = "in the base" if point.measured else "on either side"
+    if kind == "error" and point.side != "new":
+        side = "in the base" if point.side == "base" else "on either side"
         return f"no time {side}: {_MESSAGES[point.why]}"
     return _MESSAGES[point.why]
 
 
-FORMATS: Mapping[str, Callable[[Comparison], str]] = MappingProxyType(
+FORMATS: Mapping[str, Callable[[Comparison, gate.Gate | None], str]] = MappingProxyType(
     {"table": _text, "md": _markdown, "json": _json, "junit": _junit, "csv": _csv}
 )
-"""Functions that make the whole text of a comparison, by name of the format."""
+"""Functions that make the whole text of a comparison, by name of the format.
+
+Their second argument is the decision of a gate, or None without a gate.
+"""

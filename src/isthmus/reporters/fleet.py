@@ -82,10 +82,10 @@ def _not_found(fleet: Fleet) -> Iterator[str]:
     if large:
         widest = large[0]
         which = f"{_name(widest.quantity)} ({counted(widest.machines, 'machine', 'machines')})"
-        text = f"A machine is found from {percent(widest.share)} on in {which}"
+        text = f"The smallest slowdown that this fleet shows is {percent(widest.share)} in {which}"
         if rest := len(large) - 1:
             least, count = percent(large[-1].share), len(fleet.hidden)
-            text += f", and from {least} or more in {rest} more of {count} quantities"
+            text += f", and {least} or more in {rest} more of {count} quantities"
         yield f"{text}."
 
 

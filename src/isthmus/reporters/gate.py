@@ -18,7 +18,6 @@ from isthmus.analysis.gate import (
     Doubt,
     Gate,
     LesserLink,
-    decide,
     few_processes,
     unknown_quantities,
 )
@@ -53,6 +52,7 @@ _FAULTS = MappingProxyType(
     }
 )
 """Faults by which a point of the new side has no time, in words by ``Missing.why``."""
+_NOTHING = "no point has a time on both sides"
 _OF_SIDE = MappingProxyType(
     {
         "same run": "both are the same run",
@@ -102,7 +102,7 @@ def line(result: Comparison, gate: Gate, call: Call) -> str:
         why = _passes if result.passes else _REASONS[gate.outcome]
         main = [*map(_link, gate.lost_links), *why(result), *_dead(gate)]
         rest = gate.doubts
-    links = [link for link in gate.links if link.in_base]
+    links = [link for link in gate.links if link.in_base is not False]
     reasons = [*main, *_counts(result), *map(_link, links), *map(doubt_text, rest)]
     names = f"{result.new.name} against {result.base.name}"
     then = f"Next: {call.compare('--points')}"
@@ -123,51 +123,66 @@ def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
             return f"Next, if that is meant: {meant}"
         if age:
             return f"Next: measure a new base; else {call.compare(*age)}"
-    if not call.files:
-        return ""
+    return _again(result, gate, call) if call.files else ""
+
+
+def _again(result: Comparison, gate: Gate, call: Call) -> str:
+    """Commands that measure each side again which leaves something open, and compare then."""
+    doubts = {doubt.kind: doubt for doubt in gate.blocks}
     base, new = call.files
     if "same run" in doubts:
         return f"Next, for a second run: {invocation('repeat', shorter(base), *call.fail_above)}"
+    if not (result.series or result.unknown or gate.dead):
+        return f"Next: {invocation('show', shorter(new))}"
     machine = doubts.get("machine")
     where = f", on the base's machine ({machine.names[0]})" if machine else ""
     more = few_processes(result)
-    sides = zip((base, new), (result.base, result.new), strict=True)
+    lacking = {*(point.side for point in result.unknown), *(["both"] if gate.dead else [])}
+    needs_base = more or bool(lacking & {"base", "both"})
+    needs_new = more or bool(result.undecided or lacking - {"base"}) or not needs_base
+    names = [file.name.partition(".json")[0] for file in call.files]
+    if names[0] == names[1]:
+        names = [f"base-{names[0]}", f"new-{names[1]}"]
+    runs = (result.base.runs[0], result.new.runs[0])
     steps, measured = [], []
-    again = {base, new} if more else {base} if _base_lacks(result) else {new}
-    for file, side in sides:
-        if file not in again:
-            measured.append(file)
-            continue
-        measured.append(Path(f"{file.name.partition('.json')[0]}{_AGAIN}.json"))
-        words = []
-        if more:
-            words = _more_processes(side.runs[0], _PROCESSES, _LONGER)
-        elif result.undecided:
-            times = max(map(_times_longer, result.undecided))
-            most = max(max(change.samples) for change in result.undecided)
-            words = _more_processes(side.runs[0], times * most, times)
-        steps.append(
-            invocation("repeat", shorter(file), *words, *option_words("--out", measured[-1]))
-        )
+    for file, name, run, again in zip(
+        call.files, names, runs, (needs_base, needs_new), strict=True
+    ):
+        measured.append(Path(f"{name}{_AGAIN}.json") if again else file)
+        if again:
+            words = [*_longer(result, run, more=more), *option_words("--out", measured[-1])]
+            steps.append(invocation("repeat", shorter(file), *words))
     steps.append(call.of(measured))
     further = "" if more or machine else " (several runs of a side, in a folder, decide more"
     further += "" if not further or result.own else "; so does --fail-above auto"
     return f"Next{where}: {' && '.join(map(str, steps))}{further and f'{further})'}"
 
 
-def _base_lacks(result: Comparison) -> bool:
-    """Whether only the base lacks times, so that a new base decides all quantities."""
-    lacking = [point.measured and not point.unmeasured for point in result.unknown]
-    return bool(lacking) and all(lacking) and not result.undecided
+def _longer(result: Comparison, run: Run, *, more: bool) -> list[str]:
+    """Options by which a repeated run is long enough to decide what is open.
+
+    ``more``: the comparison is open because there are too few processes.
+    """
+    if more:
+        return _more_processes(run, _PROCESSES, _LONGER)
+    if result.undecided:
+        times = max(map(_times_longer, result.undecided))
+        most = max(max(change.samples) for change in result.undecided)
+        return _more_processes(run, times * most, times)
+    if run.status == "budget" and any(point.why == RAN_OUT for point in result.unknown):
+        return option_words("--budget", f"{_LONGER * run.settings.budget_s:.0f}")
+    return []
 
 
 def _more_processes(run: Run, count: int, times: int) -> list[str]:
-    """Options by which a repeated run has ``count`` processes in ``times`` times its budget."""
-    limited = run.status == "budget"
-    words = option_words("--reruns", count) if run.settings.repetitions or not limited else []
-    limited = limited or bool(run.settings.repetitions)
-    budget = option_words("--budget", f"{times * run.settings.budget_s:.0f}")
-    return [*words, *budget] if limited else words
+    """Options by which a repeated run has ``count`` processes in ``times`` times its time."""
+    ended = run.status == "budget"
+    words = option_words("--reruns", count) if run.settings.repetitions or not ended else []
+    all_of_it = ended or bool(run.settings.repetitions)
+    took_s = run.settings.budget_s if all_of_it else run.took_s
+    if times * took_s > run.settings.budget_s:
+        words += option_words("--budget", f"{times * took_s:.0f}")
+    return words
 
 
 def _times_longer(change: Change) -> int:
@@ -193,8 +208,13 @@ def _passes(result: Comparison) -> Iterator[str]:
     )
     if unjudged := result.unjudged:
         which = _first(list(map(_quantity, unjudged)), ", ")
-        judges = f"the base scatters too much to judge {len(unjudged)} of them ({which})"
-        yield f"{judges}: twice the time would pass"
+        count = f"{len(unjudged)} of them ({which})"
+        yield f"the base scatters: {count} {may_pass(unjudged[0])}"
+
+
+def may_pass(change: Change) -> str:
+    """What passes of a series that the base judges by the largest limit."""
+    return f"may be slower by up to {limit(change.limit)} and pass"
 
 
 def _fails(result: Comparison) -> Iterator[str]:
@@ -214,6 +234,8 @@ def _fails(result: Comparison) -> Iterator[str]:
 
 
 def _undecided(result: Comparison) -> Iterator[str]:
+    if not result.series and not result.unknown:
+        yield _NOTHING
     if result.undecided:
         count = f"{len(result.undecided)} of {counted(len(result.series), 'series', 'series')}"
         beyond = _one_limit(result) or "their limits"
@@ -221,11 +243,10 @@ def _undecided(result: Comparison) -> Iterator[str]:
     quantities = unknown_quantities(result)
     if of_one := [one for one, count in quantities if count]:
         points = counted(sum(count for _, count in quantities), "point", "points")
-        reasons = {point.why for point in result.unknown if point.unmeasured and point.measured}
-        why = ", ".join(
-            text for key, text in ((RAN_OUT, "time ran out"), (INTERRUPTED, "interrupted"))
-            if key in reasons
-        )  # fmt: skip
+        ended = {RAN_OUT: "time ran out", INTERRUPTED: "interrupted"}
+        names = {"base": f" in {result.base.name}"}
+        reasons = dict.fromkeys((p.why, p.side) for p in result.unknown if p.measured)
+        why = ", ".join(ended[key] + names.get(of, "") for key, of in reasons if key in ended)
         yield f"{points} cannot be compared ({_words(of_one)}{why and f'; {why}'})"
     if neither := [one for one, count in quantities if not count]:
         have = counted(len(neither), "quantity has", "quantities have")
@@ -280,6 +301,8 @@ def doubt_text(doubt: Doubt) -> str:
         return f"the base is {format_age(doubt.seconds)} older{beyond}"
     if doubt.kind in {"machine", "device"}:
         return f"the base is of another {doubt.kind} ({doubt.names[0]}, not {doubt.names[1]})"
+    if doubt.kind == "link":
+        return f"the base does not record {doubt.names[1]} of {doubt.names[0]}"
     names = dict.fromkeys(_OPTIONS.get(name, name) for name in doubt.names)
     return f"the base has other settings ({', '.join(names)})"
 
@@ -358,6 +381,7 @@ def rows(result: Comparison, room: int) -> list[str]:
     shown = [*(result.of("slower") or result.slower_points), *result.undecided]
     room = room if shown else min(room, _NEAREST)
     shown = shown or result.within
+    room = max(room, 1)
     fit = shown[: room if len(shown) <= room else room - 1]
     rest = Counter(change.standing for change in shown[len(fit) :])
     more = ", ".join(f"{count} more {standing}" for standing, count in rest.items())
@@ -381,13 +405,14 @@ def bound(change: Change) -> str:
     return f"at most {percent_longer(change.most)} %" if known else "no upper bound"
 
 
-def cases(result: Comparison) -> Iterator[Case]:
+def cases(result: Comparison, gate: Gate) -> Iterator[Case]:
     """Yields test cases for what a gate judges beside times: doubts, dead devices and links."""
-    gate = decide(result)
     yield from (Case("gate", "sides", "error", doubt_text(doubt)) for doubt in gate.blocks)
     yield from (Case("gate", device, "error", "no time on either side") for device in gate.dead)
+    if not result.series and gate.outcome == "undecided":
+        yield Case("gate", "times", "error", _NOTHING)
     for link in gate.links:
-        kind = "" if link.in_base else "failure"
+        kind = "failure" if link.in_base is False else ""
         yield Case("gate", f"{link.fact.device} {link.fact.check}", kind, link.fact.found)
 
 

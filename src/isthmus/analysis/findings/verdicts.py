@@ -11,8 +11,8 @@ best kind of memory in each direction. ``causes`` lists why copies are slower, l
    fast as known runs of its name is "normal".
 4. If only ordinary memory was measured, its additional copy is the first cause. If nothing explains
    a low share, checks without a result are the cause; else a slow device or a steady user of the
-link, which no run can distinguish. The verdict is then "unknown". It is also "unknown" if the only
-   bad check is a slow processor, which such copies do not need.
+   link, which no run can distinguish. The verdict is then "unknown". It is also "unknown" if the
+   only bad check is a slow processor, which such copies do not need.
 5. The link is healthy if other copies of the same PCIe function reach ``GOOD`` in these directions,
    by another API or in another study. Then only checks of the limit count; else the verdict is
    "normal", with the copy of ordinary memory or the API as the cause.

@@ -127,9 +127,10 @@ class Judging:
     def _swapped(self, machine: Machine) -> Iterator[Swapped]:
         """Yields devices that are other cards than in the machine's earlier runs."""
         for address, card in machine.cards.items():
-            before = [of.cards.get(address, card) for of in self._earlier.get(machine.name, [])]
-            if before and card not in before:
-                yield Swapped(address, before[0], card)
+            earlier = [of.cards.get(address) for of in self._earlier.get(machine.name, [])]
+            before = [one.value for one in earlier if one and one.kind == card.kind]
+            if before and card.value not in before:
+                yield Swapped(address, before[0], card.value)
 
     def _few(self, machine: Machine) -> str:
         """Says how few machines a machine's kind has, and how most machines differ from it."""
@@ -359,8 +360,9 @@ def outlier(
     """Makes a quantity of a row of ``scores_of``, with logarithms of its seconds and its ratio."""
     rate = float(row["moved"]) - float(seconds_log)
     return Outlier(
-        **identity(row), node=node, sizes=row["sizes"], seconds=math.exp(seconds_log),
-        bytes_per_second=None if math.isnan(rate) else math.exp(rate), ratio=math.exp(log),
+        **identity(row), node=node, sizes=row["sizes"], sizes_class=row["sizes"],
+        seconds=math.exp(seconds_log), ratio=math.exp(log),
+        bytes_per_second=None if math.isnan(rate) else math.exp(rate),
         against=against, machines=machines,
     )  # fmt: skip
 

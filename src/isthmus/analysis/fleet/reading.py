@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timezone
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -26,6 +26,16 @@ _CARDS = ("uuid", "serial", "serial_number")
 """Properties that distinguish a card from other cards of its product."""
 Key = tuple[str, ...]
 """Values of the columns ``KEY``."""
+_NEVER = datetime.min.replace(tzinfo=timezone.utc)
+"""Takes the place of an unknown date: any known date is newer."""
+
+
+class Card(NamedTuple):
+    """Identity of a card."""
+
+    kind: str
+    """One of ``_CARDS``, or ``name``: only identities of equal kind are compared."""
+    value: str
 
 
 @dataclass
@@ -47,8 +57,8 @@ class Machine:
     """The machine's runs with readings of the host's speed, without their times."""
     logs: list[Mapping[Key, Mapping[int, float]]] = field(default_factory=list)
     """For each run of ``hosts``: mean log time of each quantity, by process."""
-    cards: dict[str, str] = field(default_factory=dict)
-    """UUID, serial number, or else name of the card at each device's address."""
+    cards: dict[str, Card] = field(default_factory=dict)
+    """The card at each device's address, in the machine's newest run."""
 
 
 class Unreadable(NamedTuple):
@@ -99,6 +109,7 @@ def read(runs: Iterable[tuple[str, Run | Unreadable]], ages: Ages | None = None)
 def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
     """Groups the runs by machine; ``names``: the shown name of each host."""
     machines: dict[tuple[str, str], Machine] = {}
+    cards: dict[tuple[str, str], list[tuple[datetime | None, Mapping[str, Card]]]] = {}
     rows: list[tuple[object, ...]] = []
     count = [run.machine for run in runs if not run.machine.dated]
     known_now = {names[machine.name] for machine in count if not machine.unreadable}
@@ -118,8 +129,11 @@ def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
         known.started = max(filter(None, (known.started, own.started)), default=None)
         known.hosts += own.hosts
         known.logs += own.logs
-        known.cards |= own.cards
+        cards.setdefault((name, own.kind), []).append((own.started, own.cards))
         rows += [(name, own.kind, *row) for row in of_run]
+    for key, of_runs in cards.items():
+        for _, seen in sorted(of_runs, key=lambda one: one[0] or _NEVER):
+            machines[key].cards |= seen
     columns = ["node", "kind", *KEY, "bytes"]
     frame = Frame(rows, columns=[*columns, "log", "moved"])
     return Reading(figures(frame, columns, log=Series.median, moved=Series.median), machines)
@@ -141,7 +155,10 @@ def _one(name: str, run: Run, ages: Ages | None) -> OneRun:
     host = str(run.environment.get("host") or name)
     machine = Machine(host, kind_of(run), started=started(run))
     machine.cards = {
-        device.address: next(filter(None, map(device.properties.get, _CARDS)), device.name)
+        device.address: next(
+            (Card(kind, value) for kind in _CARDS if (value := device.properties.get(kind))),
+            Card("name", device.name),
+        )
         for device in run.devices
         if not device.error
     }

@@ -25,6 +25,9 @@ class Outlier(Quantity):
     node: str
     """Name of the machine; empty if the quantity is of several machines."""
     sizes: str
+    """Sizes in words: their class, or the single size that is slow."""
+    sizes_class: str
+    """Class of the sizes in words: ``quantities.size_class``."""
     seconds: float
     """Geometric mean of the time over the quantity's sizes."""
     bytes_per_second: float | None
@@ -122,7 +125,7 @@ class Fleet(NamedTuple):
         counts = Counter(
             quantity
             for n in judged
-            for quantity in {(*o.key, o.sizes) for o in n.outliers if o.against == "like"}
+            for quantity in {(*o.key, o.sizes_class) for o in n.outliers if o.against == "like"}
         )
         slow = max(counts.values(), default=0)
         several = slow >= max(LEAST_GROUP, GROUP_SHARE * len(judged))
