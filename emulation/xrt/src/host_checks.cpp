@@ -101,14 +101,11 @@ void Reach::read_between(std::uint64_t address, std::uint64_t bytes) {
     if (use->readers.size() >= most_readers) {
       use->readers.erase(use->readers.begin());
     }
-    use->readers.push_back(
-        {.argument = *argument, .start = start_, .begin = address, .end = address + bytes});
+    use->readers.push_back({.argument = *argument, .start = start_});
     reader = std::prev(use->readers.end());
   }
-  reader->begin = std::min(reader->begin, address);
-  reader->end = std::max(reader->end, address + bytes);
-  if (use->sent_after >= start_ &&
-      reader->meets(use->sent_begin, use->sent_end - use->sent_begin)) {
+  reader->read.add(address, address + bytes);
+  if (use->sent_after >= start_ && use->sent_data.meets(address, address + bytes)) {
     warnings_->warn(HostFault{.kind = HostFaultKind::overwritten,
                               .argument = reader->argument,
                               .buffer_bytes = use->bytes});
@@ -136,13 +133,10 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
     use->output = BufferOutput{.writer = *std::move(argument),
                                .run = run_,
                                .start = start_,
-                               .begin = address,
-                               .end = end,
                                .fresh = card_->sends() > use->sends_at_take,
                                .since = looks_ == nullptr ? 0 : looks_->count()};
   }
-  use->output->begin = std::min(use->output->begin, address);
-  use->output->end = std::max(use->output->end, end);
+  use->output->written.add(address, end);
 }
 
 void Reach::check_constant(std::uint64_t address) {

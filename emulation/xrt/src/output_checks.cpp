@@ -1,14 +1,15 @@
 #include "isthmus/card/process/output_checks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace isthmus::card::process {
 namespace {
 
-/// A program that read at most this share of an output has probably given a number of elements for
-/// bytes; more of it are the bytes that it needs, of a kernel that fills whole words.
-constexpr double most_of_a_mistake = 0.5;
+/// Bytes of an element in C. A program that gives a number of elements for bytes reads the output
+/// from its begin, and of so many bytes each one.
+constexpr std::array<std::uint64_t, 3> element_bytes = {2, 4, 8};
 /// Outputs that the program read, above which one that it did not read is a mistake.
 constexpr unsigned least_taken = 2;
 
@@ -20,10 +21,25 @@ bool reads_old_bytes(const BufferOutput& output, HostLooks* looks) {
   }
   const std::vector<HostLook> after = looks->after(output.since);
   return std::ranges::any_of(after, [&output](const HostLook& look) {
-    const std::uint64_t begin = std::max(look.address, output.begin);
-    const std::uint64_t end = std::min(look.address + look.bytes, output.end);
-    return begin < end && output.taken.count(begin, end) < end - begin;
+    for (const auto& [begin, end] : output.written.ends()) {
+      const std::uint64_t from = std::max(begin, look.address);
+      const std::uint64_t to = std::min(end, look.address + look.bytes);
+      if (from < to && output.taken.count(from, to) < to - from) {
+        return true;
+      }
+    }
+    return false;
   });
+}
+
+/// Whether the program has probably given a number of elements for a number of bytes.
+bool is_read_by_elements(const BufferOutput& output) {
+  const std::uint64_t taken = output.taken_bytes();
+  const std::uint64_t begin = output.written.ends().begin()->first;
+  return output.taken.count(begin, begin + taken) == taken &&
+         std::ranges::any_of(element_bytes, [&](std::uint64_t bytes) {
+           return taken * bytes == output.written.bytes();
+         });
 }
 
 bool is_wanted(const BufferUse& use, HostLooks* looks) {
@@ -36,7 +52,7 @@ HostFault fault(HostFaultKind kind, const BufferUse& use) {
   return {.kind = kind,
           .argument = output.writer,
           .buffer_bytes = use.bytes,
-          .output_bytes = output.end - output.begin,
+          .output_bytes = output.written.bytes(),
           .taken_bytes = output.taken_bytes(),
           .run = use.runs + 1};
 }
@@ -44,14 +60,11 @@ HostFault fault(HostFaultKind kind, const BufferUse& use) {
 /// Of an output of which the program has read some bytes.
 std::optional<HostFault> fault_of_part(const BufferUse& use, HostLooks* looks) {
   const BufferOutput& output = *use.output;
-  const std::uint64_t taken = output.taken_bytes();
-  const std::uint64_t all = output.end - output.begin;
-  if (taken == all || looks == nullptr) {
+  if (output.taken_bytes() == output.written.bytes() || looks == nullptr) {
     return std::nullopt;
   }
-  const bool is_small = !output.passed_on &&
-                        static_cast<double>(taken) <= most_of_a_mistake * static_cast<double>(all);
-  if (reads_old_bytes(output, looks) || (is_small && looks->has(use.begin, use.bytes, use.since))) {
+  if (reads_old_bytes(output, looks) || (!output.passed_on && is_read_by_elements(output) &&
+                                         looks->has(use.begin, use.bytes, use.since))) {
     return fault(HostFaultKind::partly_taken, use);
   }
   return std::nullopt;

@@ -130,7 +130,7 @@ struct isthmus_kernel_run {
   double spared_cycles;
 
   /* Since version 11, for code that works on a copy of a buffer: between which addresses the run
-   * has read it. */
+   * has read it, once for each range. */
   int (*read_between)(void* card, uint64_t address, uint64_t bytes);
 };
 

@@ -24,13 +24,7 @@ struct NamedArgument {
 struct BufferReader {
   NamedArgument argument;
   std::uint64_t start = 0;  ///< number of the program's start of the run
-  /// First address that it read, and the one behind the last.
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-
-  [[nodiscard]] bool meets(std::uint64_t address, std::uint64_t bytes) const {
-    return address < end && begin < address + bytes;
-  }
+  Pieces read{};            ///< addresses that it read
 };
 
 /// What the latest run has written to a buffer.
@@ -38,14 +32,13 @@ struct BufferOutput {
   NamedArgument writer;
   std::uint64_t run = 0;    ///< its number
   std::uint64_t start = 0;  ///< number of the program's start of that run; 0: nobody watches it
-  std::uint64_t begin = 0;  ///< first address that it wrote to
-  std::uint64_t end = 0;    ///< behind the last one
+  Pieces written{};         ///< addresses that it wrote to
   bool fresh = false;       ///< the program has sent data since it read the buffer last
   std::uint32_t since = 0;  ///< number of the program's looks when the run wrote first
   Pieces taken{};           ///< addresses that the program has read since
   bool passed_on = false;   ///< another run has read some of it since
 
-  [[nodiscard]] std::uint64_t taken_bytes() const { return taken.count(begin, end); }
+  [[nodiscard]] std::uint64_t taken_bytes() const { return taken.count(written); }
 };
 
 struct BufferUse {
@@ -55,19 +48,16 @@ struct BufferUse {
   std::uint32_t since = 0;  ///< number of the program's looks when the buffer was made
   bool sent = false;        ///< the program has written some of it
   /// Number of the program's latest start when it wrote new data last, while runs waited for their
-  /// start; then first and last address of these data.
+  /// start; then the addresses of these data.
   std::uint64_t sent_after = 0;
-  std::uint64_t sent_begin = 0;
-  std::uint64_t sent_end = 0;
+  Pieces sent_data{};
   std::vector<BufferReader> readers{};  ///< runs whose end the program may not have seen
   std::string given_to{};  ///< instance that got the buffer last to write to it; empty: none
   std::optional<BufferOutput> output{};
-  /// Runs that wrote to it, before that of `output`: how many, of how many the program read
-  /// something, and of how many fresh ones nobody did; and which of these was the last.
-  unsigned runs = 0;
-  unsigned taken_runs = 0;
-  unsigned lost_runs = 0;
-  unsigned lost_run = 0;
+  unsigned runs = 0;        ///< that wrote to it, before that of `output`
+  unsigned taken_runs = 0;  ///< of these, those whose output the program read, at least in part
+  unsigned lost_runs = 0;   ///< of these, fresh ones whose output nobody read
+  unsigned lost_run = 0;    ///< number of the last lost run
   std::uint64_t sends_at_take = 0;  ///< number of the program's transfers when it read last
 
   void send(std::uint64_t address, std::uint64_t size) {

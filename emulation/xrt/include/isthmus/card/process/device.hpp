@@ -106,6 +106,8 @@ class Device {
   void record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                      const KernelOutcome& outcome);
   void warn_if_lost(BufferUse& use);
+  static Pieces changed(const BufferUse& use, std::uint64_t address, std::span<const std::byte> now,
+                        std::span<const std::byte> data);
   void warn_if_overwritten(BufferUse& use, std::uint64_t address, std::span<const std::byte> data);
   void warn_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
@@ -141,7 +143,7 @@ class Device {
   HostLooks* looks_;
   HostStarts starts_;
   std::uint64_t submitted_ = 0;  ///< number of the program's latest start
-  unsigned waiting_ = 0;     ///< starts that wait for their unit
+  unsigned waiting_ = 0;         ///< starts that wait for their unit
   using Duration = std::chrono::nanoseconds;
   /// Real time since the program last acted, in which all running units wait for streams and the
   /// program waits for these units.
