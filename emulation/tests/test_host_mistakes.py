@@ -304,6 +304,17 @@ def test_what_follows_from_a_mistake_names_no_other_cure(card_exec: Run, mistake
 
 
 @pytest.mark.usefixtures("emulated")
+def test_a_mistake_with_other_buffers_names_its_cure(card_exec: Run, mistakes: Path) -> None:
+    command = [mistakes / "rounds", "independent", mistakes / "scale.xclbin", "all"]
+    ran = card_exec("--kernels", mistakes, "--", *command)
+    assert ran.code == 0, ran.errors
+    first, second = warnings(ran.errors)
+    assert "started without argument n (number 2)" in first
+    assert second.startswith(UNWRITTEN)
+    assert TO_CARD in second
+
+
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize(
     ("api", "call"),
     [

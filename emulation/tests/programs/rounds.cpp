@@ -88,14 +88,18 @@ class Rounds {
     tell("wrong", static_cast<double>(std::count_if(to_[1], to_[1] + elements,
                                                     [&](int one) { return one != 4 * value(0); })));
   }
+  /// Makes the first run anew, without its number of elements.
+  void leave_out_a_value() {
+    runs_[0] = xrt::run(kernel_);
+    runs_[0].set_arg(0, in_[0]);
+    runs_[0].set_arg(1, out_[0]);
+    runs_[0].set_arg(3, 2);
+    runs_[0].set_arg(4, 0.0F);
+  }
   /// A run that reads what another one has written.
   void pass_on() {
     if (is("unset")) {
-      runs_[0] = xrt::run(kernel_);
-      runs_[0].set_arg(0, in_[0]);
-      runs_[0].set_arg(1, out_[0]);
-      runs_[0].set_arg(3, 2);
-      runs_[0].set_arg(4, 0.0F);
+      leave_out_a_value();
     }
     start(0);
     wait(0);
@@ -185,8 +189,24 @@ void chained(const Arguments& arguments) {
   rounds.look_at_passed();
 }
 
+/// Two runs with buffers apart: the first lacks a value, the second its input.
+void independent(const Arguments& arguments) {
+  Rounds rounds(arguments);
+  rounds.send(0, 0);
+  rounds.leave_out_a_value();
+  for (int n = 0; n < 2; ++n) {
+    rounds.start(n);
+    rounds.wait(n);
+    rounds.take(n);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** given) {
-  return act(count, given, {{"serial", serial}, {"overlapped", overlapped}, {"chained", chained}});
+  return act(count, given,
+             {{"serial", serial},
+              {"overlapped", overlapped},
+              {"chained", chained},
+              {"independent", independent}});
 }

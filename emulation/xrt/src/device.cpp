@@ -138,9 +138,7 @@ void Device::note_start(std::uint64_t address, std::uint64_t number, bool is_mis
   if (Unit* unit = unit_at(address)) {
     unit->start = number;
     starts_.add(number, number_of(*unit), unit->flows);
-    if (is_mistaken) {
-      warnings_.doubt(unit->place.instance);
-    }
+    unit->is_mistaken = is_mistaken;
   }
 }
 
@@ -152,7 +150,8 @@ void Device::warn_if_missed(const BufferUse& use, std::uint64_t address, std::ui
       starts_.is_missed(output->start)) {
     warnings_.warn(HostFault{.kind = HostFaultKind::never_waited,
                              .argument = output->writer,
-                             .buffer_bytes = use.bytes});
+                             .buffer_bytes = use.bytes,
+                             .by = output->run});
   }
 }
 
@@ -194,7 +193,8 @@ void Device::warn_if_overwritten(BufferUse& use, std::uint64_t address,
     if (reader.read.count(fresh) > 0) {
       warnings_.warn(HostFault{.kind = HostFaultKind::overwritten,
                                .argument = reader.argument,
-                               .buffer_bytes = use.bytes});
+                               .buffer_bytes = use.bytes,
+                               .by = reader.run});
     }
   }
 }

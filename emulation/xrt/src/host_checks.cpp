@@ -68,14 +68,16 @@ void Reach::reads_unwritten(std::uint64_t address) {
                             .buffer_bytes = use->bytes,
                             .offset = address - use->begin,
                             .exchanged = exchanged_with(*buffer),
-                            .maker = use->given_to});
+                            .by = run_,
+                            .maker = use->maker});
 }
 
-/// Notes which instance gets buffers to write to them.
+/// Notes that the run gets buffers to write to them. A run before it that was mistaken stays noted
+/// until somebody writes: this run may read first.
 void Reach::note_given() {
   for (const Buffer& buffer : buffers_) {
     if (BufferUse* use = buffer.constant ? nullptr : card_->use_of(buffer.begin)) {
-      use->given_to = unit_->instance;
+      use->maker = warnings_->doubts(use->maker) ? use->maker : run_;
     }
   }
 }
@@ -101,14 +103,15 @@ void Reach::read_between(std::uint64_t address, std::uint64_t bytes) {
     if (use->readers.size() >= most_readers) {
       use->readers.erase(use->readers.begin());
     }
-    use->readers.push_back({.argument = *argument, .start = start_});
+    use->readers.push_back({.argument = *argument, .run = run_, .start = start_});
     reader = std::prev(use->readers.end());
   }
   reader->read.add(address, address + bytes);
   if (use->sent_after >= start_ && use->sent_data.meets(address, address + bytes)) {
     warnings_->warn(HostFault{.kind = HostFaultKind::overwritten,
                               .argument = reader->argument,
-                              .buffer_bytes = use->bytes});
+                              .buffer_bytes = use->bytes,
+                              .by = run_});
   }
 }
 
@@ -130,6 +133,7 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
       warnings_->warn(*fault);
     }
     use->end_output();
+    use->maker = run_;
     use->output = BufferOutput{.writer = *std::move(argument),
                                .run = run_,
                                .start = start_,
@@ -153,7 +157,8 @@ void Reach::check_constant(std::uint64_t address) {
     warnings_->warn(HostFault{.kind = HostFaultKind::writes_constant,
                               .argument = *argument,
                               .buffer_bytes = use->bytes,
-                              .offset = address - use->begin});
+                              .offset = address - use->begin,
+                              .by = run_});
   }
 }
 

@@ -52,6 +52,7 @@ HostFault fault(HostFaultKind kind, const BufferUse& use) {
   return {.kind = kind,
           .argument = output.writer,
           .buffer_bytes = use.bytes,
+          .by = output.run,
           .output_bytes = output.written.bytes(),
           .taken_bytes = output.taken_bytes(),
           .run = use.runs + 1};

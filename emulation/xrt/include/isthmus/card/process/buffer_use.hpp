@@ -23,6 +23,7 @@ struct NamedArgument {
 /// A run that has read a buffer.
 struct BufferReader {
   NamedArgument argument;
+  std::uint64_t run = 0;    ///< its number
   std::uint64_t start = 0;  ///< number of the program's start of the run
   Pieces read{};            ///< addresses that it read
 };
@@ -52,7 +53,7 @@ struct BufferUse {
   std::uint64_t sent_after = 0;
   Pieces sent_data{};
   std::vector<BufferReader> readers{};  ///< runs whose end the program may not have seen
-  std::string given_to{};  ///< instance that got the buffer last to write to it; empty: none
+  std::uint64_t maker = 0;  ///< run that got the buffer to write to it, as the card counts; 0: none
   std::optional<BufferOutput> output{};
   unsigned runs = 0;        ///< that wrote to it, before that of `output`
   unsigned taken_runs = 0;  ///< of these, those whose output the program read, at least in part
@@ -63,6 +64,7 @@ struct BufferUse {
   void send(std::uint64_t address, std::uint64_t size) {
     written.add(address, address + size);
     sent = true;
+    maker = 0;
   }
   void take(std::uint64_t address, std::uint64_t size, std::uint64_t sends) {
     sends_at_take = sends;

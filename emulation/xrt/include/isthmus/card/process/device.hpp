@@ -91,10 +91,12 @@ class Device {
     /// Whether XRT starts it as a kernel: then accesses to the control register are part of the
     /// launch. Otherwise the program itself accesses the registers.
     bool by_xrt = false;
-    bool flows = false;       ///< has streams to other units
-    bool waits = false;       ///< runs; its end depends on streams
-    bool is_long = false;     ///< its function has computed for long, and the user was warned
-    std::uint64_t start = 0;  ///< number of the program's last start; 0: not watched
+    bool flows = false;        ///< has streams to other units
+    bool waits = false;        ///< runs; its end depends on streams
+    bool is_long = false;      ///< its function has computed for long, and the user was warned
+    std::uint64_t start = 0;   ///< number of the program's last start; 0: not watched
+    bool is_mistaken = false;  ///< that start had a mistake
+    std::uint64_t run = 0;     ///< number of the last run among those of the card
   };
 
   void check_memories() const;

@@ -28,7 +28,8 @@ struct HostFault {
   std::uint64_t offset = 0;  ///< of the first byte, in the buffer
   /// The argument that was probably exchanged with this one.
   std::optional<NamedArgument> exchanged{};
-  std::string maker{};             ///< instance that should have written the bytes; empty: none
+  std::uint64_t by = 0;            ///< number of the kernel's run among those of the card
+  std::uint64_t maker = 0;         ///< the run that should have written the bytes; 0: none
   std::uint64_t output_bytes = 0;  ///< that the run wrote
   std::uint64_t taken_bytes = 0;   ///< of these, how many the program read
   unsigned run = 0;                ///< number of the run among those that wrote to the buffer

@@ -44,8 +44,9 @@ class Warnings {
   /// Warns once for each `key`.
   void warn(const std::string& key, const std::string& text);
   void warn(HostFault fault);
-  /// Notes a mistake in the use of the instance, from which other mistakes may follow.
-  void doubt(const std::string& instance) { doubted_.insert(instance); }
+  /// Notes a mistake in a run's use, from which mistakes with what it writes may follow.
+  void doubt(std::uint64_t run) { doubted_.insert(run); }
+  [[nodiscard]] bool doubts(std::uint64_t run) const { return doubted_.contains(run); }
   /// Prints a fact that is no mistake of the program, once for each `key`.
   void note(const std::string& key, const std::string& text);
 
@@ -53,7 +54,7 @@ class Warnings {
   std::string fatal_file_;
   std::set<std::string> not_needed_;
   std::set<std::string> printed_;
-  std::set<std::string> doubted_;  ///< instances
+  std::set<std::uint64_t> doubted_;  ///< numbers of runs
 };
 
 /// All memory that a kernel can access, by address. It does accesses past the end of a buffer, as a
@@ -90,6 +91,8 @@ class Reach {
   [[nodiscard]] std::vector<PortWork> ports() const;
   /// Returns the same bytes with the names of arguments and memories.
   [[nodiscard]] std::vector<Moved> moved() const;
+  /// Returns the number of the run among those of the card.
+  [[nodiscard]] std::uint64_t run() const { return run_; }
   /// Clears the counts of `ports`.
   void forget() { traffic_.clear(); }
 
