@@ -14,7 +14,9 @@ from conftest import LIMIT_S
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 LOADED = re.compile(
-    r'<(?:script|img|iframe)[^>]* src="https?:[^"]*"|<link[^>]* href="https?:[^"]*"'
+    r"""<(?:script|img|iframe)[^>]* src=["']?(?:https?:)?//"""
+    r"""|<link[^>]* href=["']?(?:https?:)?//"""
+    r"""|url\(\s*["']?(?:https?:)?//|@import\s+["'](?:https?:)?//"""
 )
 
 
@@ -45,10 +47,28 @@ def test_the_first_page_links_all_others() -> None:
     assert "(docs/judging.md)" in (ROOT / "README.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ('<script async src="https://a.example/b.js">', True),
+        ('<script src="//a.example/b.js">', True),
+        ('<link rel="stylesheet" href="//a.example/b.css">', True),
+        ("@import '//a.example/b.css';", True),
+        ("src: url( //a.example/b.woff2)", True),
+        ('background: url("http://a.example/b.png")', True),
+        ('<script src="assets/b.js">', False),
+        ('<a href="https://a.example/">', False),
+        ("src: url(../fonts/b.woff2)", False),
+    ],
+)
+def test_what_a_page_loads_from_another_host_is_found(text: str, is_found: bool) -> None:
+    assert bool(LOADED.search(text)) == is_found
+
+
 def test_nothing_is_loaded_from_another_host(tmp_path: Path) -> None:
     built = build(tmp_path)
     assert built.returncode == 0, built.stderr
     pages = list(tmp_path.rglob("*.html"))
     assert len(pages) > 30
-    for page in pages:
+    for page in (*pages, *tmp_path.rglob("*.css")):
         assert not LOADED.search(page.read_text("utf-8")), page

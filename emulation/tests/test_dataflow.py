@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus_emulation import build_kernel, computing
+from isthmus_emulation import build_kernel, computing, estimate
 from isthmus_emulation.estimate import libclang
 
 __all__ = ["card_exec", "emulated"]  # fixtures
@@ -240,6 +241,74 @@ def test_processes_of_a_region_run_beside_each_other(
     assert ("warning" in text, total) == (False, nested_sum())
     _, text = ran(4)
     assert RING in text
+
+
+TAKEN = (
+    "Pair word(a.read(), b.read()); const int sum = word.first + word.second",
+    "const Pair word{a.read(), b.read()}; const int sum = word.first + word.second",
+    "Plain word = {a.read(), b.read()}; const int sum = word.first + word.second",
+    "int word[2] = {a.read(), b.read()}; const int sum = word[0] + word[1]",
+)
+"""Declarations that take words of two streams."""
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
+def test_a_declaration_takes_the_words_of_all_its_streams_at_once(
+    card_exec: Run, tmp_path: Path
+) -> None:
+    text = """
+#include <hls_stream.h>
+typedef hls::stream<int> stream;
+struct Plain { int first, second; };
+struct Pair { int first, second; Pair(int a, int b) : first(a), second(b) {} };
+static void split(const int* in, stream& a, stream& b) {
+  for (int i = 0; i < 16; ++i) a.write(in[i]);
+  for (int i = 0; i < 16; ++i) b.write(in[i]);
+}
+"""
+    for number, taken in enumerate(TAKEN):
+        text += f"""
+static void join{number}(stream& a, stream& b, int* out) {{
+  for (int i = 0; i < 16; ++i) {{
+    {taken};
+    out[i] = sum;
+  }}
+}}
+static void region{number}(const int* in, int* out) {{
+#pragma HLS DATAFLOW
+  stream a, b;
+#pragma HLS STREAM variable=a depth=15
+  split(in, a, b);
+  join{number}(a, b, out);
+}}
+"""
+    calls = "".join(f"  if (what == {n}) region{n}(in, out);\n" for n in range(len(TAKEN)))
+    text += 'extern "C" void probe(const int* in, int* out, int what, int n) {\n' + calls + "}\n"
+    (tmp_path / "probe.cpp").write_text(text)
+    made = build_kernel.build(build_kernel.Order([tmp_path / "probe.cpp"], "hw_emu"))
+    assert not any("cannot be counted" in note for note in made.notes), made.notes
+    compiled(SOURCES / "probe.cpp", tmp_path / "program")
+    for what in range(len(TAKEN)):
+        ran = card_exec("--kernels", ".", "--", tmp_path / "program", "apart", made.xclbin, what)
+        assert named_depths(" ".join(ran.errors)) == ["a depth=16"], TAKEN[what]
+
+
+def test_a_kernel_whose_loops_cannot_be_counted_names_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = estimate.counted
+
+    def broken(*given: Any, **named: Any) -> estimate.Counted:
+        found = counted(*given, **named)
+        text = (found.text or b"") + b'\n# 7 "kernel.cpp"\nint count = missing;\n'
+        return found._replace(text=text, why="")
+
+    monkeypatch.setattr(estimate, "counted", broken)
+    source = tmp_path / "probe.cpp"
+    source.write_text('extern "C" void probe(int* out, int n) { out[0] = n; }\n')
+    (note,) = build_kernel.build(build_kernel.Order([source], "hw_emu")).notes
+    assert "its loops cannot be counted: kernel.cpp:7:13: error: " in note
 
 
 def named_depths(text: str) -> list[str]:

@@ -208,6 +208,14 @@ def test_loops_that_share_nothing_may_run_beside_each_other() -> None:
     reads = Loop(2, 2, (added(SUM, "integer", Element("a", (AT,))),), "i", 100)
     needs = costs(fills(1, "a"), reads, **arrays)
     assert [interval(needs[n]) for n in (1, 2)] == [(1, 1), (1, 1)]
+    # Registers have no ports, and a scalar has none either.
+    registers = costs(fills(1, "a"), fills(2, "a"), a=Storage("registers"))
+    assert [interval(registers[n]) for n in (1, 2)] == [(1, 1), (1, 1)]
+    last = [
+        Loop(n, n, (Assign(SUM, Element(of, (AT,))),), "i", 100) for n, of in ((1, "a"), (2, "b"))
+    ]
+    scalar = costs(*last, **arrays)
+    assert [interval(scalar[n]) for n in (1, 2)] == [(1, 1), (1, 1)]
 
 
 def test_copies_that_never_take_a_branch_do_not_write() -> None:
@@ -227,6 +235,30 @@ def test_arrays_that_only_unrolled_loops_reach_are_variables() -> None:
         functions = {"k": Function("k", 1, (), body)}
         found = splits.split(functions, {"a": Storage("ram")}, {"a": (9,)})
         assert found.get("a", Storage("ram")).kind == kind
+
+
+K, N = Variable("k"), Variable("n")
+THREE, UNKNOWN = Assign(K, Constant(3)), Assign(K, N)
+
+
+@pytest.mark.parametrize(
+    ("before", "kind"),
+    [
+        ([THREE], "registers"),
+        ([UNKNOWN, Choice(N, ((THREE,),))], "ram"),
+        ([THREE, Choice(N, ((UNKNOWN,),))], "ram"),
+        ([Choice(N, ((UNKNOWN,), (THREE,)))], "ram"),
+        ([Choice(N, ((THREE,), (UNKNOWN,)))], "ram"),
+        ([Choice(N, ((THREE, Assign(Element("a", (K,)), N)), (UNKNOWN,))), THREE], "registers"),
+        ([THREE, Loop(1, 5, (), "k", None)], "ram"),
+        ([THREE, Loop(1, 5, (UNKNOWN,), "i", 4, pragmas=(Pragma("unroll"),))], "ram"),
+    ],
+    ids=["constant", "if", "unless", "else", "if_else", "within", "counted_loop", "loop"],
+)
+def test_an_index_is_constant_if_it_is_so_on_every_way(before: list[Statement], kind: str) -> None:
+    body = (*before, Assign(Element("a", (K,)), Variable("x")))
+    found = splits.split({"k": Function("k", 1, (), body)}, {"a": Storage("ram")}, {"a": (64,)})
+    assert found.get("a", Storage("ram")).kind == kind
 
 
 def test_first_values_of_an_array_that_nothing_writes_are_a_table() -> None:

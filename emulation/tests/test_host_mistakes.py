@@ -16,6 +16,15 @@ extern "C" void scale(const int* in, int* out, int n, int by, float plus) {
   for (int i = 0; i < n; ++i) out[i] = in[i] * by + int(plus);
 }
 """
+ENDS = """
+extern "C" void scale(const int* in, int* out, int n, int by, float plus) {
+  for (int i = 0; i < n / 4; ++i) {
+    out[i] = in[i] * by + int(plus);
+    out[n - 1 - i] = in[n - 1 - i] * by + int(plus);
+  }
+}
+"""
+"""Reads and writes the first and the last quarter alone."""
 WARNED = "isthmus: emulated card: warning: "
 UNWRITTEN = "kernel scale_1 reads byte 0 of argument in (number 0), buffer of 4096 bytes, which "
 LOST = "kernel scale_1 wrote to argument out (number 1), buffer of 4096 bytes, which neither "
@@ -37,9 +46,11 @@ def mistakes(run_isthmus: Command) -> Path:
     """A folder with a kernel, and a program that makes the mistake that it is told."""
 
     def make(folder: Path) -> None:
-        (folder / "scale.cpp").write_text(SCALE)
-        made = run_isthmus("card", "kernel", "build", "scale.cpp", cwd=folder)
-        assert made.returncode == 0, made.stderr
+        (folder / "ends").mkdir()
+        for place, code in ((folder, SCALE), (folder / "ends", ENDS)):
+            (place / "scale.cpp").write_text(code)
+            made = run_isthmus("card", "kernel", "build", "scale.cpp", cwd=place)
+            assert made.returncode == 0, made.stderr
         compiled(SOURCES / "mistakes.cpp", folder / "program", OPENCL)
         compiled(SOURCES / "rounds.cpp", folder / "rounds")
 
@@ -173,9 +184,7 @@ def test_opencl_names_an_output_that_is_never_read(card_exec: Run, mistakes: Pat
 
 
 OVERWRITTEN = "kernel scale_1 reads argument in (number 0), buffer of 4096 bytes, and the program "
-PARTLY = (
-    "kernel scale_1 wrote 4096 bytes to argument out (number 1), buffer of 4096 bytes, of which "
-)
+PARTLY = "kernel scale_1 wrote 4096 bytes to argument out (number 1), buffer of 4096 bytes, and "
 SECOND = "in run 2 of those that did, and the program read the output of other runs alone"
 
 
@@ -186,9 +195,13 @@ SECOND = "in run 2 of those that did, and the program read the output of other r
         ("overlapped", ["overwrites"], OVERWRITTEN + "writes new data there without a wait"),
         ("overlapped", ["overwrites,by_write"], OVERWRITTEN),
         ("overlapped", ["in_queue"], OVERWRITTEN),
-        ("serial", ["elements_for_bytes", "1"], PARTLY + "the program read 1024 alone"),
-        ("serial", ["first_half", "2"], PARTLY + "the program read 2048 alone"),
-        ("serial", ["elements_for_bytes,by_read", "1"], PARTLY + "the program read 1024 alone"),
+        ("serial", ["elements_for_bytes", "1"], PARTLY + "the program read only 1024 of them"),
+        ("serial", ["first_half", "2"], PARTLY + "the program read only 2048 of them"),
+        (
+            "serial",
+            ["elements_for_bytes,by_read", "1"],
+            PARTLY + "the program read only 1024 of them",
+        ),
         ("serial", ["lost_1", "2"], SECOND),
         ("serial", ["lost_1", "4"], SECOND),
         ("serial", ["lost_1,by_read", "4"], SECOND),
@@ -216,6 +229,7 @@ def test_a_mistake_in_one_round_of_several_is_told(
         pytest.param("serial", ["first_only,without_input,unlooked", "5"], id="times_further_runs"),
         pytest.param("serial", ["first_only,unlooked", "5"], id="checks_once_then_times"),
         pytest.param("serial", ["last_only,unlooked", "5"], id="reads_the_last_run"),
+        pytest.param("serial", ["first_ten", "3"], id="reads_the_first_results"),
         pytest.param("chained", ["all_set"], id="passes_an_output_on"),
     ],
 )
@@ -226,6 +240,28 @@ def test_rounds_without_a_mistake_are_not_warned(
     ran = card_exec("--kernels", mistakes, "--fail-on-warning", "--", *command)
     assert ran.code == 0, ran.errors
     assert not any(wrong for name, wrong in ran.figures.items() if name.startswith("wrong"))
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(
+    ("what", "way", "is_told"),
+    [
+        ("serial", ["ends_only", "2"], False),
+        ("overlapped", ["overwrites,middle,ends_only"], False),
+        ("overlapped", ["in_queue,middle,ends_only"], False),
+        ("overlapped", ["overwrites,ends_only"], True),
+        ("overlapped", ["in_queue,ends_only"], True),
+    ],
+    ids=["reads_what_was_written", "sends_between", "sends_between_early", "sends", "sends_early"],
+)
+def test_bytes_between_those_of_a_run_are_not_of_the_run(
+    card_exec: Run, mistakes: Path, what: str, way: list[str], is_told: bool
+) -> None:
+    folder = mistakes / "ends"
+    command = [mistakes / "rounds", what, folder / "scale.xclbin", *way]
+    ran = card_exec("--kernels", folder, "--fail-on-warning", "--", *command)
+    assert (OVERWRITTEN in " ".join(ran.errors)) == is_told, ran.errors
+    assert (ran.code != 0) == is_told, ran.errors
 
 
 @pytest.mark.usefixtures("emulated")
@@ -266,6 +302,17 @@ def test_what_follows_from_a_mistake_names_no_other_cure(card_exec: Run, mistake
     assert "started without argument n (number 2)" in first
     assert second.startswith(UNWRITTEN)
     assert second.endswith("this may follow from the warning before: mend that first")
+
+
+@pytest.mark.usefixtures("emulated")
+def test_a_mistake_with_other_buffers_names_its_cure(card_exec: Run, mistakes: Path) -> None:
+    command = [mistakes / "rounds", "independent", mistakes / "scale.xclbin", "all"]
+    ran = card_exec("--kernels", mistakes, "--", *command)
+    assert ran.code == 0, ran.errors
+    first, second = warnings(ran.errors)
+    assert "started without argument n (number 2)" in first
+    assert second.startswith(UNWRITTEN)
+    assert TO_CARD in second
 
 
 @pytest.mark.usefixtures("emulated")

@@ -99,13 +99,17 @@ def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object
         found = estimate.counted(
             preprocessed, kernel.name, macros, PARTS, clock_mhz, in_opencl=source in cpp.in_opencl
         )
+        uncounted = "its loops cannot be counted"
         if found.text is not None:
             preprocessed.write_bytes(found.text)
-            if not compiler.ended([*flags, "-c", preprocessed, "-o", made]).returncode:
+            done = compiler.ended([*flags, "-c", preprocessed, "-o", made])
+            if not done.returncode:
                 return
+            errors = [line for line in done.stderr.splitlines() if "error:" in line]
+            uncounted += f": {errors[0]}" if errors else ""
         missing = ["computing not modelled"] * (clock_mhz is not None)
         missing += ["stream depths of its DATAFLOW regions not checked"] * has_regions
-        why = found.why or "its loops cannot be counted"
+        why = found.why or uncounted
         cpp.notes.append(f"kernel {kernel.name}: {', '.join(missing)}: {why}")
     with call.open("a") as file:
         file.write(estimate.table.NONE + estimate.table.UNCHECKED * has_regions)

@@ -3,6 +3,8 @@
 #include <xrt/xrt_kernel.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "on_card.hpp"
@@ -47,7 +49,8 @@ class Rounds {
     if (is("by_write")) {
       in_[n].write(std::vector<int>(elements, value(round)).data());
     } else {
-      std::fill_n(from_[n], elements, value(round));
+      const int kept = is("middle") && round > n ? elements / 4 : 0;  // at both ends
+      std::fill_n(from_[n] + kept, elements - 2 * kept, value(round));
     }
     in_[n].sync(XCL_BO_SYNC_BO_TO_DEVICE);
   }
@@ -62,7 +65,9 @@ class Rounds {
       out_[n].sync(XCL_BO_SYNC_BO_FROM_DEVICE, bytes / 2, bytes / 2);
       out_[n].sync(XCL_BO_SYNC_BO_FROM_DEVICE, bytes / 2, 0);
     } else {
-      out_[n].sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+      for (const auto& [first, end] : needed()) {
+        out_[n].sync(XCL_BO_SYNC_BO_FROM_DEVICE, (end - first) * sizeof(int), first * sizeof(int));
+      }
     }
   }
   /// Compares what the host has of a round.
@@ -71,23 +76,30 @@ class Rounds {
     if (is("by_read")) {
       out_[n].read(read_.data());
     }
-    const int wrong = static_cast<int>(
-        std::count_if(found, found + elements, [&](int one) { return one != 2 * value(round); }));
-    tell("wrong" + std::to_string(round), wrong);
+    std::ptrdiff_t wrong = 0;
+    for (const auto& [first, end] : needed()) {
+      wrong += std::count_if(found + first, found + end,
+                             [&](int one) { return one != 2 * value(round); });
+    }
+    tell("wrong" + std::to_string(round), static_cast<double>(wrong));
   }
   /// Compares what was doubled twice.
   void look_at_passed() {
     tell("wrong", static_cast<double>(std::count_if(to_[1], to_[1] + elements,
                                                     [&](int one) { return one != 4 * value(0); })));
   }
+  /// Makes the first run anew, without its number of elements.
+  void leave_out_a_value() {
+    runs_[0] = xrt::run(kernel_);
+    runs_[0].set_arg(0, in_[0]);
+    runs_[0].set_arg(1, out_[0]);
+    runs_[0].set_arg(3, 2);
+    runs_[0].set_arg(4, 0.0F);
+  }
   /// A run that reads what another one has written.
   void pass_on() {
     if (is("unset")) {
-      runs_[0] = xrt::run(kernel_);
-      runs_[0].set_arg(0, in_[0]);
-      runs_[0].set_arg(1, out_[0]);
-      runs_[0].set_arg(3, 2);
-      runs_[0].set_arg(4, 0.0F);
+      leave_out_a_value();
     }
     start(0);
     wait(0);
@@ -97,6 +109,16 @@ class Rounds {
   }
 
  private:
+  /// The results that the program reads: first element, and the element behind the last.
+  [[nodiscard]] std::vector<std::pair<int, int>> needed() const {
+    if (is("first_ten")) {
+      return {{0, 10}};
+    }
+    if (is("ends_only")) {
+      return {{0, elements / 4}, {elements - elements / 4, elements}};
+    }
+    return {{0, elements}};
+  }
   [[nodiscard]] int value(int round) const { return is("same") ? 21 : 21 + round; }
 
   Card card_;
@@ -167,8 +189,24 @@ void chained(const Arguments& arguments) {
   rounds.look_at_passed();
 }
 
+/// Two runs with buffers apart: the first lacks a value, the second its input.
+void independent(const Arguments& arguments) {
+  Rounds rounds(arguments);
+  rounds.send(0, 0);
+  rounds.leave_out_a_value();
+  for (int n = 0; n < 2; ++n) {
+    rounds.start(n);
+    rounds.wait(n);
+    rounds.take(n);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** given) {
-  return act(count, given, {{"serial", serial}, {"overlapped", overlapped}, {"chained", chained}});
+  return act(count, given,
+             {{"serial", serial},
+              {"overlapped", overlapped},
+              {"chained", chained},
+              {"independent", independent}});
 }

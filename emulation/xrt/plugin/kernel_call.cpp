@@ -398,10 +398,9 @@ class Run {
 
   /// Writes back the bytes that the run wrote, but no others: other runs may have written these
   /// while this run waited at a stream. Reports the moved bytes, unless phases report them.
-  void finish(const Window& window, bool is_estimated) const {
-    if (window.first_read < window.end_read) {
-      check(run_.read_between(run_.card, window.card_address + window.first_read,
-                              window.end_read - window.first_read));
+  void finish(Window& window, bool is_estimated) const {
+    for (const auto& [begin, end] : window.read.all().ends()) {
+      check(run_.read_between(run_.card, window.card_address + begin, end - begin));
     }
     if (!is_estimated && window.reads.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));

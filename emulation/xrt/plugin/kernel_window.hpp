@@ -18,6 +18,7 @@
 #include "isthmus/card/kernel_call.hpp"
 #include "isthmus/card/kernel_plugin.h"
 #include "isthmus/card/pieces.hpp"
+#include "reached.hpp"
 #include "unwritten.hpp"
 
 namespace isthmus::card::plugin {
@@ -74,14 +75,12 @@ struct Window {
   /// The copy's contents before the run, if the kernel may write.
   std::byte* before = nullptr;
   Accesses reads, writes;
-  std::uint64_t first_read = ~std::uint64_t{0};
-  std::uint64_t end_read = 0;
+  Reached read;
   Pieces written;
-  /// Whether nothing else writes to the buffer during the run. If so, the bytes from the first to
-  /// the last written one can be written back.
+  /// Whether nothing else writes to the buffer during the run. If so, `reached` may hold bytes
+  /// between those that the run wrote.
   bool alone = true;
-  std::uint64_t first_written = ~std::uint64_t{0};
-  std::uint64_t end_written = 0;
+  Reached reached;  ///< written bytes, until `find_written`
   std::uint64_t block = block_bytes;
   std::vector<bool> missing;  ///< which blocks are not copied yet; empty: all are
 
@@ -121,8 +120,7 @@ struct Window {
     if (write) {
       note_written(at, at + size);
     } else {
-      first_read = std::min(first_read, at);
-      end_read = std::max(end_read, at + size);
+      read.add(at, at + size);
     }
   }
 
@@ -167,8 +165,10 @@ struct Window {
   /// Adds bytes that have changed without a report: compilers do not report writes of structures
   /// that functions return, and libraries report none.
   void find_written() {
-    each_there(first_written, end_written,
-               [this](std::uint64_t from, std::uint64_t to) { written.add(from, to); });
+    for (const auto& [begin_here, end_here] : reached.all().ends()) {
+      each_there(begin_here, end_here,
+                 [this](std::uint64_t from, std::uint64_t to) { written.add(from, to); });
+    }
     if (before == nullptr) {
       return;
     }
@@ -283,8 +283,7 @@ struct Window {
 
   void note_written(std::uint64_t from, std::uint64_t to) {
     if (alone) {
-      first_written = std::min(first_written, from);
-      end_written = std::max(end_written, to);
+      reached.add(from, to);
     } else {
       written.add(from, to);
     }

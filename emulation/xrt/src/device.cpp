@@ -139,9 +139,7 @@ void Device::note_start(std::uint64_t address, std::uint64_t number, bool is_mis
   if (Unit* unit = unit_at(address)) {
     unit->start = number;
     starts_.add(number, number_of(*unit), unit->flows);
-    if (is_mistaken) {
-      warnings_.doubt(unit->place.instance);
-    }
+    unit->is_mistaken = is_mistaken;
   }
 }
 
@@ -149,12 +147,29 @@ void Device::note_start(std::uint64_t address, std::uint64_t number, bool is_mis
 /// the run may still write.
 void Device::warn_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes) {
   const auto& output = use.output;
-  if (output && address < output->end && output->begin < address + bytes &&
+  if (output && output->written.meets(address, address + bytes) &&
       starts_.is_missed(output->start)) {
     warnings_.warn(HostFault{.kind = HostFaultKind::never_waited,
                              .argument = output->writer,
-                             .buffer_bytes = use.bytes});
+                             .buffer_bytes = use.bytes,
+                             .by = output->run});
   }
+}
+
+/// Returns where data differ from what a buffer holds, in blocks; also where nobody wrote before.
+Pieces Device::changed(const BufferUse& use, std::uint64_t address, std::span<const std::byte> now,
+                       std::span<const std::byte> data) {
+  constexpr std::size_t block = 64;  // small beside what a run reads, and many bytes for one range
+  Pieces found;
+  for (std::size_t at = 0; at < data.size(); at += block) {
+    const std::size_t bytes = std::min(block, data.size() - at);
+    const std::uint64_t begin = address + at;
+    if (!std::ranges::equal(now.subspan(at, bytes), data.subspan(at, bytes)) ||
+        use.written.count(begin, begin + bytes) < bytes) {
+      found.add(begin, begin + bytes);
+    }
+  }
+  return found;
 }
 
 /// Warns if the program changes bytes of a buffer that a run reads, without knowing that the run
@@ -164,28 +179,24 @@ void Device::warn_if_overwritten(BufferUse& use, std::uint64_t address,
                                  std::span<const std::byte> data) {
   std::erase_if(use.readers,
                 [this](const BufferReader& reader) { return !starts_.is_missed(reader.start); });
+  const std::uint64_t end = address + data.size();
   const bool meets = std::ranges::any_of(
-      use.readers, [&](const BufferReader& reader) { return reader.meets(address, data.size()); });
+      use.readers, [&](const BufferReader& reader) { return reader.read.meets(address, end); });
   if (!meets && waiting_ == 0) {
     return;
   }
   const std::span<const std::byte> now = memory(address, data.size());
-  const auto [old, fresh] = std::ranges::mismatch(now, data);
-  if (fresh == data.end() && use.written.count(address, address + data.size()) == data.size()) {
-    return;  // the bytes stay the same
-  }
-  const auto first = address + static_cast<std::uint64_t>(old - now.begin());
-  if (waiting_ > 0) {
+  const Pieces fresh = changed(use, address, now, data);
+  if (waiting_ > 0 && !fresh.ends().empty()) {
     use.sent_after = submitted_;
-    use.sent_begin = address;
-    use.sent_end = address + data.size();
+    use.sent_data = fresh;
   }
-  const std::uint64_t rest = address + data.size() - first;
   for (const BufferReader& reader : use.readers) {
-    if (reader.meets(first, rest)) {
+    if (reader.read.count(fresh) > 0) {
       warnings_.warn(HostFault{.kind = HostFaultKind::overwritten,
                                .argument = reader.argument,
-                               .buffer_bytes = use.bytes});
+                               .buffer_bytes = use.bytes,
+                               .by = reader.run});
     }
   }
 }

@@ -68,14 +68,16 @@ void Reach::reads_unwritten(std::uint64_t address) {
                             .buffer_bytes = use->bytes,
                             .offset = address - use->begin,
                             .exchanged = exchanged_with(*buffer),
-                            .maker = use->given_to});
+                            .by = run_,
+                            .maker = use->maker});
 }
 
-/// Notes for each buffer which instance got it to write to it.
+/// Notes the run for each buffer that it gets to write to. An earlier run that was used wrongly
+/// stays noted until a run writes, because this run may read first.
 void Reach::note_given() {
   for (const Buffer& buffer : buffers_) {
     if (BufferUse* use = buffer.constant ? nullptr : card_->use_of(buffer.begin)) {
-      use->given_to = unit_->instance;
+      use->maker = warnings_->doubts(use->maker) ? use->maker : run_;
     }
   }
 }
@@ -101,17 +103,15 @@ void Reach::read_between(std::uint64_t address, std::uint64_t bytes) {
     if (use->readers.size() >= most_readers) {
       use->readers.erase(use->readers.begin());
     }
-    use->readers.push_back(
-        {.argument = *argument, .start = start_, .begin = address, .end = address + bytes});
+    use->readers.push_back({.argument = *argument, .run = run_, .start = start_});
     reader = std::prev(use->readers.end());
   }
-  reader->begin = std::min(reader->begin, address);
-  reader->end = std::max(reader->end, address + bytes);
-  if (use->sent_after >= start_ &&
-      reader->meets(use->sent_begin, use->sent_end - use->sent_begin)) {
+  reader->read.add(address, address + bytes);
+  if (use->sent_after >= start_ && use->sent_data.meets(address, address + bytes)) {
     warnings_->warn(HostFault{.kind = HostFaultKind::overwritten,
                               .argument = reader->argument,
-                              .buffer_bytes = use->bytes});
+                              .buffer_bytes = use->bytes,
+                              .by = run_});
   }
 }
 
@@ -133,16 +133,14 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
       warnings_->warn(*fault);
     }
     use->end_output();
+    use->maker = run_;
     use->output = BufferOutput{.writer = *std::move(argument),
                                .run = run_,
                                .start = start_,
-                               .begin = address,
-                               .end = end,
                                .fresh = card_->sends() > use->sends_at_take,
                                .since = looks_ == nullptr ? 0 : looks_->count()};
   }
-  use->output->begin = std::min(use->output->begin, address);
-  use->output->end = std::max(use->output->end, end);
+  use->output->written.add(address, end);
 }
 
 void Reach::check_constant(std::uint64_t address) {
@@ -159,7 +157,8 @@ void Reach::check_constant(std::uint64_t address) {
     warnings_->warn(HostFault{.kind = HostFaultKind::writes_constant,
                               .argument = *argument,
                               .buffer_bytes = use->bytes,
-                              .offset = address - use->begin});
+                              .offset = address - use->begin,
+                              .by = run_});
   }
 }
 

@@ -64,8 +64,8 @@ std::pair<std::string, std::string> told(const HostFault& fault) {
               "after that run, too, add " + read_all(fault)};
     case HostFaultKind::partly_taken:
       return {"wrote " + std::to_string(fault.output_bytes) + " bytes to " + place(fault) +
-                  ", of which the program read " + std::to_string(fault.taken_bytes) +
-                  " alone from the card",
+                  ", and the program read only " + std::to_string(fault.taken_bytes) +
+                  " of them from the card",
               "its size is in bytes; after the run, add " + read_all(fault)};
     case HostFaultKind::writes_constant:
       return {"writes byte " + std::to_string(fault.offset) + " of " + place(fault) +

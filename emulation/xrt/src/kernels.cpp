@@ -242,9 +242,9 @@ void Warnings::warn(HostFault fault) {
   if (fault.is_of_output() && not_needed_.contains(argument.instance + '.' + argument.name)) {
     return;
   }
-  fault.follows = doubted_.contains(argument.instance) || doubted_.contains(fault.maker);
+  fault.follows = doubts(fault.by) || doubts(fault.maker);
   if (fault.has_consequences()) {
-    doubt(argument.instance);
+    doubt(fault.by);
   }
   warn(fault.key(), fault.sentence());
 }

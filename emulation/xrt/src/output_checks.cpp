@@ -1,14 +1,15 @@
 #include "isthmus/card/process/output_checks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace isthmus::card::process {
 namespace {
 
-/// Largest share of an output whose reading counts as a mistake: the program has probably given
-/// elements for bytes. A larger share may be all that it needs of a kernel's whole words.
-constexpr double most_of_a_mistake = 0.5;
+/// Bytes of an element in C. A program that gives a number of elements for bytes reads one byte of
+/// so many, from the output's begin.
+constexpr std::array<std::uint64_t, 3> element_bytes = {2, 4, 8};
 /// Number of outputs read, from which one output that is not read counts as a mistake.
 constexpr unsigned least_taken = 2;
 
@@ -20,10 +21,25 @@ bool reads_old_bytes(const BufferOutput& output, HostLooks* looks) {
   }
   const std::vector<HostLook> after = looks->after(output.since);
   return std::ranges::any_of(after, [&output](const HostLook& look) {
-    const std::uint64_t begin = std::max(look.address, output.begin);
-    const std::uint64_t end = std::min(look.address + look.bytes, output.end);
-    return begin < end && output.taken.count(begin, end) < end - begin;
+    for (const auto& [begin, end] : output.written.ends()) {
+      const std::uint64_t from = std::max(begin, look.address);
+      const std::uint64_t to = std::min(end, look.address + look.bytes);
+      if (from < to && output.taken.count(from, to) < to - from) {
+        return true;
+      }
+    }
+    return false;
   });
+}
+
+/// Whether the program has probably given a number of elements for a number of bytes.
+bool is_read_by_elements(const BufferOutput& output) {
+  const std::uint64_t taken = output.taken_bytes();
+  const std::uint64_t begin = output.written.ends().begin()->first;
+  return output.taken.count(begin, begin + taken) == taken &&
+         std::ranges::any_of(element_bytes, [&](std::uint64_t bytes) {
+           return taken * bytes == output.written.bytes();
+         });
 }
 
 bool is_wanted(const BufferUse& use, HostLooks* looks) {
@@ -31,28 +47,25 @@ bool is_wanted(const BufferUse& use, HostLooks* looks) {
          (looks->uses_opencl() && !use.sent);
 }
 
-HostFault fault(HostFaultKind kind, const BufferUse& use) {
-  const BufferOutput& output = *use.output;
+HostFault fault(HostFaultKind kind, const BufferUse& use, const BufferOutput& output) {
   return {.kind = kind,
           .argument = output.writer,
           .buffer_bytes = use.bytes,
-          .output_bytes = output.end - output.begin,
+          .by = output.run,
+          .output_bytes = output.written.bytes(),
           .taken_bytes = output.taken_bytes(),
           .run = use.runs + 1};
 }
 
 /// Returns the mistake in an output of which the program has read some bytes, if any.
-std::optional<HostFault> fault_of_part(const BufferUse& use, HostLooks* looks) {
-  const BufferOutput& output = *use.output;
-  const std::uint64_t taken = output.taken_bytes();
-  const std::uint64_t all = output.end - output.begin;
-  if (taken == all || looks == nullptr) {
+std::optional<HostFault> fault_of_part(const BufferUse& use, const BufferOutput& output,
+                                       HostLooks* looks) {
+  if (output.taken_bytes() == output.written.bytes() || looks == nullptr) {
     return std::nullopt;
   }
-  const bool is_small = !output.passed_on &&
-                        static_cast<double>(taken) <= most_of_a_mistake * static_cast<double>(all);
-  if (reads_old_bytes(output, looks) || (is_small && looks->has(use.begin, use.bytes, use.since))) {
-    return fault(HostFaultKind::partly_taken, use);
+  if (reads_old_bytes(output, looks) || (!output.passed_on && is_read_by_elements(output) &&
+                                         looks->has(use.begin, use.bytes, use.since))) {
+    return fault(HostFaultKind::partly_taken, use, output);
   }
   return std::nullopt;
 }
@@ -66,26 +79,26 @@ std::optional<HostFault> fault_of_output(const BufferUse& use, HostLooks* looks,
   const BufferOutput& output = *use.output;
   const bool is_taken = output.taken_bytes() > 0;
   if (is_taken) {
-    if (auto part = fault_of_part(use, looks)) {
+    if (auto part = fault_of_part(use, output, looks)) {
       return part;
     }
   } else if (!output.passed_on) {
     if (reads_old_bytes(output, looks)) {
       return fault(use.taken_runs > 0 ? HostFaultKind::run_not_taken : HostFaultKind::never_taken,
-                   use);
+                   use, output);
     }
     if (is_last && use.taken_runs == 0 && is_wanted(use, looks)) {
-      return fault(HostFaultKind::never_taken, use);
+      return fault(HostFaultKind::never_taken, use, output);
     }
     // A benchmark reads its first outputs, then times many runs whose outputs it does not read.
     const bool is_mostly_taken = use.taken_runs > use.lost_runs;
     if (is_last && is_mostly_taken && output.fresh && is_wanted(use, looks)) {
-      return fault(HostFaultKind::run_not_taken, use);
+      return fault(HostFaultKind::run_not_taken, use, output);
     }
   }
   const unsigned taken_runs = use.taken_runs + (is_taken ? 1 : 0);
   if (is_last && use.lost_runs == 1 && taken_runs >= least_taken && is_wanted(use, looks)) {
-    HostFault found = fault(HostFaultKind::run_not_taken, use);
+    HostFault found = fault(HostFaultKind::run_not_taken, use, output);
     found.run = use.lost_run;
     return found;
   }

@@ -92,13 +92,18 @@ void Device::control(Unit& unit, std::uint32_t value) {
     start(unit);
   } else if (!unit.by_xrt) {
     warnings_.warn(HostFault{.kind = HostFaultKind::started_while_busy,
-                             .argument = {.instance = unit.place.instance, .name = {}}});
+                             .argument = {.instance = unit.place.instance, .name = {}},
+                             .by = unit.run});
   }
 }
 
 KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers, unit.start,
               looks_);
+  unit.run = reach.run();
+  if (std::exchange(unit.is_mistaken, false)) {
+    warnings_.doubt(unit.run);
+  }
   const bool watched = streams == nullptr && !unit.is_long;  // a kernel with streams may wait
   if (watch_ != nullptr) {
     watch_->begin(unit.place.instance, watched);

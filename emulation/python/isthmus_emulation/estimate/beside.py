@@ -22,6 +22,7 @@ from isthmus_emulation.estimate.structure import (
     Loop,
     Statement,
     Variable,
+    calls_in,
     expressions_in,
     statements_in,
 )
@@ -39,7 +40,9 @@ class _Footprint(NamedTuple):
     def follows(self, before: _Footprint) -> bool:
         """Whether a statement has to wait for an earlier statement."""
         return bool(
-            self.ports & before.ports or self.writes & before.reads or self.reads & before.writes
+            self.ports & before.ports
+            or self.writes & (before.reads | before.writes)
+            or self.reads & before.writes
         )
 
 
@@ -84,7 +87,7 @@ class Beside:
                 if None in branches:
                     return None
                 whole += max((branch or 0 for branch in branches), default=0)
-            for call in _calls(one):
+            for call in calls_in(one):
                 function = self._code.functions.get(call.function)
                 if function is None or call.function in called:
                     continue
@@ -96,7 +99,7 @@ class Beside:
 
     def _footprint(self, statement: Statement, names: Mapping[str, str]) -> _Footprint:
         if isinstance(statement, Assign):  # it writes after the loops that it calls
-            calls = tuple(Evaluate(call) for call in _calls(statement))
+            calls = tuple(Evaluate(call) for call in calls_in(statement))
             reached = self._scheduler.run(calls or (statement,), (), names).accesses
         else:
             reached = self._scheduler.run((statement,), (), names).accesses
@@ -137,7 +140,3 @@ def _named(expression: Expression, names: Mapping[str, str]) -> set[str]:
     if not isinstance(expression, Variable):
         return set()
     return {names.get(expression.name, expression.name)}
-
-
-def _calls(statement: Statement) -> list[Call]:
-    return [one for one in expressions_in(statement) if isinstance(one, Call)]

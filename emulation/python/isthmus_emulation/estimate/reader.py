@@ -201,7 +201,8 @@ class _Reader(Expressions):
         if kind == "IF_STMT":
             return self._choice(cursor)
         if kind == "DECL_STMT":
-            return [one for c in cursor.get_children() for one in self._declaration(c)]
+            begin = cursor.extent.start.offset
+            return [one for c in cursor.get_children() for one in self._declaration(c, begin)]
         if kind == "RETURN_STMT":
             values = list(cursor.get_children())
             return [Return(self._expression(values[0]))] if values else [Leave()]
@@ -218,30 +219,31 @@ class _Reader(Expressions):
         branches = tuple(self._statements([part]) for part in parts[1:])
         return [Choice(self._expression(parts[0]), branches)]
 
-    def _declaration(self, cursor: Any) -> list[Statement]:
+    def _declaration(self, cursor: Any, statement: int) -> list[Statement]:
         if cursor.kind.name != "VAR_DECL":
             return []
         self._declare(cursor)
         name = self._name(cursor)
+        is_static = cursor.storage_class.name == "STATIC"
+        parts = [c for c in cursor.get_children() if c.kind.is_expression()]
+        if parts and not is_static:
+            self._note_reads(parts[-1], statement)
         sizes = dimensions(cursor.type.get_canonical())
         if sizes:
             self._sizes[name] = sizes
-            begins = cursor.type.is_const_qualified() or cursor.storage_class.name == "STATIC"
+            begins = cursor.type.is_const_qualified() or is_static
             has_values = any(c.kind.name == "INIT_LIST_EXPR" for c in cursor.get_children())
             elements = math.prod(sizes)
             cleared = has_values and not begins and elements > SMALL_ARRAY
             return [Clear(name, elements)] if cleared else []
-        if name in self._storage or cursor.storage_class.name == "STATIC":
+        if name in self._storage or is_static:
             return []
-        parts = [c for c in cursor.get_children() if c.kind.is_expression()]
         value = self._expression(parts[-1]) if parts else Constant()
-        if parts:
-            self._note_reads(parts[-1])
         return [Assign(Variable(name), value, declares=True)]
 
-    def _note_reads(self, expression: Any) -> None:
+    def _note_reads(self, expression: Any, statement: int | None = None) -> None:
         """Makes an expression wait until all streams that it reads have a word."""
-        found = together.insertions(self._source, expression)
+        found = together.insertions(self._source, expression, statement)
         if found:
             self._together[expression.extent.start.offset] = found
 

@@ -46,6 +46,7 @@ from isthmus_emulation.estimate.structure import (
     Span,
     Statement,
     Variable,
+    calls_in,
     expressions_in,
     loops_in,
     statements_in,
@@ -221,7 +222,7 @@ class _Rules:
                 0 if alone else min(one.least for one in cycles), max(one.most for one in cycles)
             )
         whole = _NONE
-        for call in _calls(statement):
+        for call in calls_in(statement):
             function = self._code.functions.get(call.function)
             if function is not None and call.function not in self._called:
                 whole += self._function(function, call, names)
@@ -251,12 +252,12 @@ class _Rules:
 
     def _loop(self, loop: Loop, names: Mapping[str, str]) -> None:
         """Notes the costs of a loop, and of the loops within it."""
-        if _is_unrolled(loop) and any(not _is_unrolled(one) for one in self._loops(loop.body)):
+        if loop.is_unrolled and any(not one.is_unrolled for one in self._loops(loop.body)):
             # Copies run the inner loops one after the other; no counter has their iterations.
             iteration = self._sequence(loop.body, names)
             self._note(loop.number, loop.line, Span(0, iteration.most), _NONE, "")
             return
-        if _is_unrolled(loop) and loop.trips is not None:
+        if loop.is_unrolled and loop.trips is not None:
             result = self._scheduler.run((loop,), (), names)
             ports = self._intervals.ports(result, frozenset())[0]
             cycles = _scheduled(result.end) + Span(ports.least - 1, ports.most - 1)
@@ -295,7 +296,7 @@ class _Rules:
 
     def _counted(self, loop: Loop) -> list[Loop]:
         """The loops within a loop that have no pragma to unroll them."""
-        return [one for one in self._loops(loop.body) if not _is_unrolled(one)]
+        return [one for one in self._loops(loop.body) if not one.is_unrolled]
 
     def _is_short(self, loop: Loop) -> bool:
         """Whether HLS unrolls a loop, or a perfect nest, to pipeline the loop around it.
@@ -343,7 +344,7 @@ class _Rules:
         nest = [loop]
         while not self._is_pipelined(nest[-1]):
             inner = [one for one in nest[-1].body if self._holds_loops(one)]
-            if len(inner) != 1 or not isinstance(inner[0], Loop) or _is_unrolled(inner[0]):
+            if len(inner) != 1 or not isinstance(inner[0], Loop) or inner[0].is_unrolled:
                 return None
             if inner[0].pragma("dataflow") or nest[-1].pragma("dataflow"):
                 return None
@@ -496,7 +497,7 @@ class _Rules:
             return True
         if isinstance(statement, Choice):
             return any(self._holds_loops(one) for branch in statement.branches for one in branch)
-        return any(self._called_loops(call) for call in _calls(statement))
+        return any(self._called_loops(call) for call in calls_in(statement))
 
     def _called_loops(self, call: Call) -> bool:
         function = self._code.functions.get(call.function)
@@ -519,7 +520,7 @@ class _Rules:
             elif isinstance(statement, Process):
                 found += self._loops(statement.body)
             else:
-                for call in _calls(statement):
+                for call in calls_in(statement):
                     function = self._code.functions.get(call.function)
                     if function is not None and call.function not in self._called:
                         self._called.append(call.function)
@@ -577,14 +578,6 @@ def _factor(loop: Loop) -> int:
     return pragma.number("factor") or (loop.trips or 1)
 
 
-def _is_unrolled(loop: Loop) -> bool:
-    pragma = loop.pragma("unroll")
-    if pragma is None or "off" in pragma.options:
-        return False
-    factor = pragma.number("factor")
-    return factor is None or (loop.trips is not None and factor >= loop.trips)
-
-
 def _words(of: Loop | Function, name: str) -> Mapping[str, str]:
     pragma = of.pragma(name)
     return pragma.options if pragma is not None else {}
@@ -592,8 +585,3 @@ def _words(of: Loop | Function, name: str) -> Mapping[str, str]:
 
 def _pragmas(body: tuple[Statement, ...], own: tuple[Pragma, ...]) -> list[Pragma]:
     return [*own, *(pragma for loop in loops_in(body) for pragma in loop.pragmas)]
-
-
-def _calls(statement: Statement) -> list[Call]:
-    """Calls in the expressions of a statement."""
-    return [one for one in expressions_in(statement) if isinstance(one, Call)]

@@ -85,21 +85,21 @@ class _Indices:
                 is_number = _is_number(statement.value, numbers)
                 (numbers.add if is_number else numbers.discard)(statement.target.name)
             elif isinstance(statement, Choice):
+                # Where no branch is taken, the values from before remain.
+                after = [set(numbers) for _ in statement.branches]
+                for branch, left in zip(statement.branches, after, strict=True):
+                    self._read(branch, left)
                 for branch in statement.branches:
-                    self._read(branch, numbers)
+                    numbers -= _assigned(branch)
+                numbers.intersection_update(*after)
             elif isinstance(statement, Process):
                 self._read(statement.body, numbers)
             elif isinstance(statement, Loop):
-                changed = {
-                    one.target.name
-                    for one in statements_in(statement.body)
-                    if isinstance(one, Assign) and isinstance(one.target, Variable)
-                }
-                inside = numbers - changed - {statement.variable}
-                if statement.variable and _is_unrolled(statement):
+                numbers -= {*_assigned(statement.body), statement.variable}
+                inside = set(numbers)
+                if statement.variable and statement.is_unrolled and statement.trips is not None:
                     inside.add(statement.variable)
                 self._read(statement.body, inside)
-                numbers -= changed
 
     def _use(self, statement: Statement, numbers: set[str]) -> None:
         used = expressions_in(statement)
@@ -121,12 +121,10 @@ class _Indices:
                 self.found[one.name] = []
 
 
-def _is_unrolled(loop: Loop) -> bool:
-    pragma = loop.pragma("unroll")
-    if pragma is None or loop.trips is None or "off" in pragma.options:
-        return False
-    factor = pragma.number("factor")
-    return factor is None or factor >= loop.trips
+def _assigned(body: Iterable[Statement]) -> set[str]:
+    """Returns the variables that statements assign, also those within other statements."""
+    targets = (one.target for one in statements_in(body) if isinstance(one, Assign))
+    return {target.name for target in targets if isinstance(target, Variable)}
 
 
 def _is_number(expression: Expression, numbers: set[str]) -> bool:

@@ -136,6 +136,15 @@ class Loop(msgspec.Struct, frozen=True):
         """The loop's first pragma of this name; None if it has none."""
         return _pragma(self.pragmas, name)
 
+    @property
+    def is_unrolled(self) -> bool:
+        """Whether its pragma unrolls it whole; HLS can do that where it knows ``trips``."""
+        pragma = self.pragma("unroll")
+        if pragma is None or "off" in pragma.options:
+            return False
+        factor = pragma.number("factor")
+        return factor is None or (self.trips is not None and factor >= self.trips)
+
 
 class Process(msgspec.Struct, frozen=True):
     """A statement of a DATAFLOW region, which runs beside the region's other statements.
@@ -193,6 +202,11 @@ def expressions_in(statement: Statement) -> list[Expression]:
         elif isinstance(expression, Element):
             waiting += expression.indices
     return found[::-1]
+
+
+def calls_in(statement: Statement) -> list[Call]:
+    """Returns the calls within a statement's expressions, in the order of ``expressions_in``."""
+    return [one for one in expressions_in(statement) if isinstance(one, Call)]
 
 
 class Function(msgspec.Struct, frozen=True):

@@ -12,14 +12,22 @@ _SOMETIMES: Final = {"CONDITIONAL_OPERATOR", "LAMBDA_EXPR"}
 """Expressions that may leave some of their parts unevaluated."""
 
 
-def insertions(source: Preprocessed, expression: Any) -> list[Insertion]:
-    """Returns the call of ``isthmus_together`` around an expression that reads several streams."""
+def insertions(
+    source: Preprocessed, expression: Any, statement: int | None = None
+) -> list[Insertion]:
+    """Returns the call of ``isthmus_together`` for an expression that reads several streams.
+
+    The call stands within the expression. Where ``statement`` is the offset of a statement, the
+    call stands before it: what initializes a variable need not be an expression, as ``{1, 2}``.
+    """
     streams = list(dict.fromkeys(_streams(source, expression)))
     if len(streams) < 2:
         return []
+    call = f"isthmus_together({', '.join(streams)})"
+    if statement is not None:
+        return [Insertion(statement, 5, f"{call}; ")]
     begin, end = expression.extent.start.offset, expression.extent.end.offset
-    listed = ", ".join(streams)
-    return [Insertion(begin, 5, f"(isthmus_together({listed}), "), Insertion(end, -9, ")")]
+    return [Insertion(begin, 5, f"({call}, "), Insertion(end, -9, ")")]
 
 
 def _streams(source: Preprocessed, expression: Any) -> Iterator[str]:

@@ -132,7 +132,7 @@ struct isthmus_kernel_run {
   double spared_cycles;
 
   /* Since version 11, for code that works on a copy of a buffer: reports that the run has read the
-   * buffer within the `bytes` from `address` on. */
+   * buffer within the `bytes` from `address` on. Called once for each range. */
   int (*read_between)(void* card, uint64_t address, uint64_t bytes);
 };
 

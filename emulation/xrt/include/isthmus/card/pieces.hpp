@@ -40,6 +40,11 @@ class Pieces {
     }
     return {next == ends_.end() ? end : std::min(next->first, end), false};
   }
+  /// Whether a byte from `begin` to `end` is in the set.
+  [[nodiscard]] bool meets(std::uint64_t begin, std::uint64_t end) const {
+    const Stretch here = stretch(begin, end);
+    return begin < end && (here.inside || here.end < end);
+  }
   /// Returns how many bytes from `begin` to `end` are in the set.
   [[nodiscard]] std::uint64_t count(std::uint64_t begin, std::uint64_t end) const {
     std::uint64_t found = 0;
@@ -50,6 +55,16 @@ class Pieces {
     }
     return found;
   }
+  /// Returns how many bytes are in both sets.
+  [[nodiscard]] std::uint64_t count(const Pieces& other) const {
+    std::uint64_t found = 0;
+    for (const auto& [begin, end] : other.ends_) {
+      found += count(begin, end);
+    }
+    return found;
+  }
+  /// Returns how many bytes are in the set.
+  [[nodiscard]] std::uint64_t bytes() const { return count(*this); }
 
  private:
   std::map<std::uint64_t, std::uint64_t> ends_;  ///< end of each range, by its begin

@@ -23,14 +23,9 @@ struct NamedArgument {
 /// A run of a kernel that has read a buffer.
 struct BufferReader {
   NamedArgument argument;
+  std::uint64_t run = 0;    ///< its number
   std::uint64_t start = 0;  ///< number of the program's start of the run
-  /// First address that the run read, and the address after the last.
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-
-  [[nodiscard]] bool meets(std::uint64_t address, std::uint64_t bytes) const {
-    return address < end && begin < address + bytes;
-  }
+  Pieces read{};            ///< addresses that the run has read
 };
 
 /// What the latest run that wrote to a buffer has written.
@@ -38,14 +33,13 @@ struct BufferOutput {
   NamedArgument writer;
   std::uint64_t run = 0;    ///< number of the run
   std::uint64_t start = 0;  ///< number of the program's start of the run; 0: not watched
-  std::uint64_t begin = 0;  ///< first address that the run wrote to
-  std::uint64_t end = 0;    ///< address after the last one that it wrote to
+  Pieces written{};         ///< addresses that the run wrote to
   bool fresh = false;       ///< whether the program has sent data since it last read the buffer
   std::uint32_t since = 0;  ///< HostLooks' count of looks at the run's first write
   Pieces taken{};           ///< addresses that the program has read since the run
   bool passed_on = false;   ///< whether another run has read some of the output since
 
-  [[nodiscard]] std::uint64_t taken_bytes() const { return taken.count(begin, end); }
+  [[nodiscard]] std::uint64_t taken_bytes() const { return taken.count(written); }
 };
 
 struct BufferUse {
@@ -55,26 +49,23 @@ struct BufferUse {
   std::uint32_t since = 0;  ///< HostLooks' count of looks when the buffer was made
   bool sent = false;        ///< whether the program has written to the buffer
   /// When the program last sent data while runs waited to start: number of its latest start then,
-  /// and the first and last address of these data.
+  /// and the addresses of these data.
   std::uint64_t sent_after = 0;
-  std::uint64_t sent_begin = 0;
-  std::uint64_t sent_end = 0;
-  /// Runs that have read it and whose end the program may not know.
-  std::vector<BufferReader> readers{};
-  std::string given_to{};  ///< instance that last got the buffer to write to; empty: none
+  Pieces sent_data{};
+  std::vector<BufferReader> readers{};  ///< runs whose end the program may not have seen
+  /// Number of the run, among those of the card, that got the buffer to write to it; 0: none.
+  std::uint64_t maker = 0;
   std::optional<BufferOutput> output{};
-  /// Earlier runs than that of `output` which wrote to the buffer: their number, how many the
-  /// program read something of, how many fresh ones it did not, and the last of these.
-  unsigned runs = 0;
-  unsigned taken_runs = 0;
-  unsigned lost_runs = 0;
-  unsigned lost_run = 0;
-  /// Number of the program's transfers when it last read the buffer.
-  std::uint64_t sends_at_take = 0;
+  unsigned runs = 0;        ///< number of runs that wrote to the buffer before that of `output`
+  unsigned taken_runs = 0;  ///< of these, runs of whose output the program read something
+  unsigned lost_runs = 0;   ///< of these, fresh runs whose output nobody read
+  unsigned lost_run = 0;    ///< number of the last lost run
+  std::uint64_t sends_at_take = 0;  ///< number of the program's transfers when it last read
 
   void send(std::uint64_t address, std::uint64_t size) {
     written.add(address, address + size);
     sent = true;
+    maker = 0;
   }
   void take(std::uint64_t address, std::uint64_t size, std::uint64_t sends) {
     sends_at_take = sends;

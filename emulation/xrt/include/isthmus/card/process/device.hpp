@@ -91,10 +91,12 @@ class Device {
     /// Whether XRT starts the unit as a kernel: accesses to its control register then belong to the
     /// launch. Otherwise the program accesses the registers itself.
     bool by_xrt = false;
-    bool flows = false;       ///< whether it has streams to other units
-    bool waits = false;       ///< whether it runs and its end depends on streams
-    bool is_long = false;     ///< whether the user was warned that its function computes for long
-    std::uint64_t start = 0;  ///< number of the program's latest start of it; 0: not watched
+    bool flows = false;        ///< whether it has streams to other units
+    bool waits = false;        ///< whether it runs and its end depends on streams
+    bool is_long = false;      ///< whether the user was warned that its function computes for long
+    std::uint64_t start = 0;   ///< number of the program's latest start of it; 0: not watched
+    bool is_mistaken = false;  ///< whether that start had a mistake
+    std::uint64_t run = 0;     ///< number of its last run among those of the card
   };
 
   void check_memories() const;
@@ -106,6 +108,8 @@ class Device {
   void record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                      const KernelOutcome& outcome);
   void warn_if_lost(BufferUse& use);
+  static Pieces changed(const BufferUse& use, std::uint64_t address, std::span<const std::byte> now,
+                        std::span<const std::byte> data);
   void warn_if_overwritten(BufferUse& use, std::uint64_t address, std::span<const std::byte> data);
   void warn_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);

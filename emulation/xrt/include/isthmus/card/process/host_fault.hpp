@@ -28,8 +28,8 @@ struct HostFault {
   std::uint64_t offset = 0;  ///< position of the first wrong byte in the buffer
   /// The argument with which the program probably exchanged this one.
   std::optional<NamedArgument> exchanged{};
-  /// Instance that should have written the bytes; empty: no instance.
-  std::string maker{};
+  std::uint64_t by = 0;            ///< number of the kernel's run among those of the card
+  std::uint64_t maker = 0;         ///< the run that should have written the bytes; 0: none
   std::uint64_t output_bytes = 0;  ///< bytes that the run wrote
   std::uint64_t taken_bytes = 0;   ///< bytes of the output that the program read
   unsigned run = 0;                ///< which of the runs that wrote to the buffer, by number

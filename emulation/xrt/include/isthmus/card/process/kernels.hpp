@@ -44,8 +44,9 @@ class Warnings {
   /// Warns, unless a warning with this `key` was printed.
   void warn(const std::string& key, const std::string& text);
   void warn(HostFault fault);
-  /// Notes that an instance was used wrongly, so that its later mistakes may follow from this one.
-  void doubt(const std::string& instance) { doubted_.insert(instance); }
+  /// Notes that a run was used wrongly, so that mistakes with its output may follow from this one.
+  void doubt(std::uint64_t run) { doubted_.insert(run); }
+  [[nodiscard]] bool doubts(std::uint64_t run) const { return doubted_.contains(run); }
   /// Prints a fact that is no mistake, unless a fact with this `key` was printed.
   void note(const std::string& key, const std::string& text);
 
@@ -53,7 +54,7 @@ class Warnings {
   std::string fatal_file_;
   std::set<std::string> not_needed_;
   std::set<std::string> printed_;
-  std::set<std::string> doubted_;  ///< instances that were used wrongly
+  std::set<std::uint64_t> doubted_;  ///< numbers of the runs that were used wrongly
 };
 
 /// The memory that a kernel can access, by address. As on a board, accesses past a buffer's end are
@@ -90,6 +91,8 @@ class Reach {
   [[nodiscard]] std::vector<PortWork> ports() const;
   /// Returns the same bytes, by the names of arguments and memories.
   [[nodiscard]] std::vector<Moved> moved() const;
+  /// Returns the number of the run among those of the card.
+  [[nodiscard]] std::uint64_t run() const { return run_; }
   /// Sets the counts of `ports` to 0.
   void forget() { traffic_.clear(); }
 
