@@ -489,6 +489,15 @@ def test_half_that_are_slow_in_all_quantities_are_named(count: int) -> None:
     assert [len(one.outliers) for one in fleet.of("slow")] == [4] * (count // 2)
 
 
+def test_more_than_half_that_are_slow_have_their_own_ratios() -> None:
+    runs = machines(8, {})
+    fleet = inspect([*((name, longer(run, 1.4)) for name, run in runs[:5]), *runs[5:]])
+    assert fleet.group == (5, 3)
+    ratios = [one.ratio for node_ in fleet.of("slow") for one in node_.outliers]
+    assert len(ratios) == 20
+    assert all(ratio == pytest.approx(1.4, rel=0.1) for ratio in ratios)
+
+
 def test_each_machine_is_compared_with_itself_of_before() -> None:
     """Machines differ by 30 % for good: 15 % more of one are seen beside its own base alone."""
     usual = [0.85, 0.92, 0.85, 1.0, 1.02, 1.08, 1.13, 1.15]

@@ -20,6 +20,8 @@ from isthmus.cli import compare as cli
 from isthmus.reporters.comparison import remarks
 from isthmus.results.run_file import Rerun, Run, save
 from isthmus.system import pci
+from isthmus.text import counted
+from isthmus.thresholds import LARGE
 from synthetic import Law, transfer_run
 from test_gate import LATER, SIZES, failed, measured, mixed, noisy, outcome, ran
 
@@ -73,6 +75,36 @@ def test_a_quantity_without_a_comparison_is_undecided(
     suite = ElementTree.fromstring(report.stdout)
     assert report.returncode == 5
     assert int(suite.get("errors", "0")) >= 1
+
+
+def faulty(run: Run, size: int, fault: str) -> Run:
+    """The run whose writes of a size are absent or failed."""
+    points = []
+    for point in run.points:
+        if (point.operation, point.bytes) != ("write", size):
+            points.append(point)
+        elif fault == "failed":
+            points.append(msgspec.structs.replace(point, reruns=[], error="the device failed"))
+    return msgspec.structs.replace(run, points=points)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fault"), [(SIZES[-1:], "failed"), (SIZES, "absent")], ids=["failed", "absent"]
+)
+def test_sizes_without_a_base_are_undecided(
+    sizes: tuple[int, ...], fault: str, isthmus: Command, tmp_path: Path
+) -> None:
+    """Other sizes of the same operation are compared, and are not slower."""
+    large = [size for size in sizes if size >= LARGE]
+    base = measured(1)
+    for size in large:
+        base = faulty(base, size, fault)
+    done = ran(isthmus, tmp_path, base, measured(2))
+    assert done.returncode == 5
+    assert (
+        f"{counted(len(large), 'point', 'points')} cannot be compared ("
+        in done.stdout.splitlines()[0]
+    )
 
 
 def without_writes(run: Run) -> Run:

@@ -161,10 +161,11 @@ def changed(run: Run, fault: str) -> Run:
         return msgspec.structs.replace(
             run, points=[msgspec.structs.replace(first, reruns=reruns), *rest]
         )
-    if fault == "half link":
+    if fault in {"half link", "full link"}:
         speed = {"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe"}
         link = {"address": "0000:03:00.0", **speed,
-                "current_link_width": "8", "max_link_width": "16"}  # fmt: skip
+                "current_link_width": "8" if fault == "half link" else "16",
+                "max_link_width": "16"}  # fmt: skip
         real = {"real": True, "simulated": False, "link": link}
         devices = [msgspec.structs.replace(one, **real) for one in run.devices]
         return msgspec.structs.replace(run, devices=devices)
@@ -200,6 +201,8 @@ def test_the_prolog_with_an_own_base_drains_what_is_worse_than_the_base(
         run = msgspec.structs.replace(
             run, devices=[msgspec.structs.replace(one, name="another") for one in run.devices]
         )
+    if fault == "half link":
+        run = changed(run, "full link")
     if fault != "no base":
         save(msgspec.structs.replace(run, started="2025-01-01T00:00:00Z"), stored)
     if fault == "cut base":

@@ -22,6 +22,7 @@ from isthmus.analysis.quantities import (
     Outcome,
     Quantity,
     coverage,
+    size_class,
     trusted_logs,
 )
 from isthmus.analysis.ratios import complete, groups, with_axes
@@ -310,16 +311,19 @@ def _reasons(rows: Frame, first: Sequence[str]) -> dict[tuple[Any, ...], str]:
 def _unknown(
     reasons: Sequence[Mapping[tuple[Any, ...], str]], both: Set[tuple[Any, ...]]
 ) -> list[Missing]:
-    """Points of quantities that cannot be compared, and that the second side has as well.
+    """Points that cannot be compared, and that the second side has as well.
 
+    They are points of a class of sizes without any compared point, and faults of the base.
     ``reasons``: for each side, why a point has no time; empty where the point has a time.
     """
-    compared = {key[:-1] for key in both}
+    compared = {(key[:-1], size_class(key[-1])) for key in both}
     before, after = reasons
     found = {}
     for key, why in after.items():
-        if key[:-1] not in compared and before.get(key) != "":
-            found[key] = why or before.get(key, "absent")
+        in_base = before.get(key, "absent")
+        is_fault = in_base in {"wrong data", "failed"} and not why
+        if in_base and (is_fault or (key[:-1], size_class(key[-1])) not in compared):
+            found[key] = why or in_base
     # Points whose times are at the clock's resolution on both sides are no fault of either side.
     return [
         _missing(key, why, "both" if after[key] else "base")
