@@ -21,14 +21,11 @@ bool reads_old_bytes(const BufferOutput& output, HostLooks* looks) {
   }
   const std::vector<HostLook> after = looks->after(output.since);
   return std::ranges::any_of(after, [&output](const HostLook& look) {
-    for (const auto& [begin, end] : output.written.ends()) {
-      const std::uint64_t from = std::max(begin, look.address);
-      const std::uint64_t to = std::min(end, look.address + look.bytes);
-      if (from < to && output.taken.count(from, to) < to - from) {
-        return true;
-      }
-    }
-    return false;
+    return std::ranges::any_of(output.written.ends(), [&](const auto& piece) {
+      const std::uint64_t from = std::max(piece.first, look.address);
+      const std::uint64_t to = std::min(piece.second, look.address + look.bytes);
+      return from < to && output.taken.count(from, to) < to - from;
+    });
   });
 }
 
