@@ -50,8 +50,8 @@ def done(
 def base(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the card, in a file."""
     folder = tmp_path_factory.mktemp("card")
-    ran = run_isthmus("run", "transfer", "--device", "card:u250", "--quick", "--bytes", "4Ki,16Mi",
-                      "--out", "base.json", cwd=folder)  # fmt: skip
+    options = ("--device", "card:u250", "--quick", "--bytes", "4Ki,64Ki,16Mi")
+    ran = run_isthmus("run", "transfer", *options, "--out", "base.json", cwd=folder)
     assert ran.returncode == 0, ran.stderr
     return folder / "base.json"
 

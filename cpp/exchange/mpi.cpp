@@ -35,7 +35,7 @@ Function need(Library library, const char* name) {
   return found;
 }
 
-/// Returns the pointer with these bits; GCC 10 lacks std::bit_cast.
+/// Returns the pointer with these bits; GCC 10 lacks the standard bit cast.
 void* pointer_of(std::uintptr_t value) {
   void* pointer = nullptr;
   std::memcpy(&pointer, &value, sizeof pointer);
