@@ -134,7 +134,8 @@ class Intervals:
         """Returns a bound for each word that an iteration reads and an earlier iteration wrote."""
         found = []
         for write in (a for a in result.accesses if a.writes):
-            if self._scheduler.storage(write.array).kind == "stream":
+            storage = self._scheduler.storage(write.array)
+            if storage.kind == "stream":
                 continue
             for read in result.accesses:
                 if read.writes or read.array != write.array:
@@ -143,16 +144,15 @@ class Intervals:
                 distance = self._distance(read, write, variables)
                 if path is None or distance is None:
                     continue
-                ram = self._scheduler.storage(write.array).kind != "registers"
-                around = path.cycles + (0 if distance.is_same or not ram else 1)
-                if self._scheduler.storage(write.array).kind == "memory":
-                    latency = self._scheduler.storage(write.array).latency
-                    around = path.cycles + READ_CYCLES + WRITE_CYCLES - 1 + 2 * latency
+                in_register = distance.is_same or storage.kind == "registers"
+                around = path.cycles + (0 if in_register else 1)
+                if storage.kind == "memory":
+                    around = path.cycles + READ_CYCLES + WRITE_CYCLES - 1 + 2 * storage.latency
                 needs = max(1, whole(around / distance.iterations))
                 why = f"dependence through {write.array.split('@')[0]}" + (
                     f", {path.slowest}" if path.slowest else ""
                 )
-                is_sure = distance.is_sure and not self._scheduler.storage(write.array).is_member
+                is_sure = distance.is_sure and not storage.is_member
                 if distance.is_denied:
                     why += (
                         f", of distance {distance.iterations} against DEPENDENCE "

@@ -46,10 +46,10 @@ from isthmus_emulation.estimate.structure import (
     Span,
     Statement,
     Variable,
+    assigned_in,
     calls_in,
     expressions_in,
     loops_in,
-    statements_in,
 )
 
 ENTRY_CYCLES: Final = 2
@@ -97,8 +97,7 @@ class _Rules:
     def __init__(self, code: Code, clock_mhz: float, has_card: bool, part: str) -> None:
         self._code = code
         self._has_card = has_card
-        self._tables = tables.loops_of(code)
-        self._roms = tables.arrays_of(code)
+        self._tables, self._roms = tables.of(code)
         self._scheduler = Scheduler(code, clock_mhz, part)
         self._costs: dict[int, Cost] = {}
         self._processes: dict[int, Process] = {}
@@ -321,11 +320,7 @@ class _Rules:
         inner = [one for one in loop.body if self._holds_loops(one)]
         if len(inner) != 1 or not isinstance(inner[0], Loop):
             return False
-        changed = {
-            one.target.name
-            for one in statements_in(inner[0].body)
-            if isinstance(one, Assign) and isinstance(one.target, Variable)
-        }
+        changed = assigned_in(inner[0].body)
         return all(
             isinstance(one, Assign)
             and one.declares

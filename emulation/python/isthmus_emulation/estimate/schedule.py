@@ -240,8 +240,8 @@ class _Scope:
         """Variables that are new in each iteration."""
         self.result = Result()
         self._calls: list[str] = []
-        self._counts: list[tuple[str, range]] = []
-        """Variables of the unrolled loops around the code, each with its values."""
+        self._counted: tuple[str, range] | None = None
+        """Variable of the innermost unrolled loop around the code, with its values."""
         self._copies = 1
         """Number of copies of the code that is being read, from unrolled loops around it."""
         self._stores: dict[str, list[Access]] = {}
@@ -331,9 +331,9 @@ class _Scope:
         self, choice: Choice, branch: tuple[Statement, ...], accesses: list[Access]
     ) -> list[Access]:
         """Limits accesses of a branch to the copies of the unrolled loop that take the branch."""
-        if not self._counts:
+        if self._counted is None:
             return accesses
-        variable, values = self._counts[-1]
+        variable, values = self._counted
         is_first = branch is choice.branches[0]
         taken = [conditions.holds(choice.condition, {variable: value}) for value in values]
         copies = sum(one is None or one == is_first for one in taken)
@@ -359,13 +359,11 @@ class _Scope:
         self.values |= {n: value for n, value in marked.items() if n != variable}
         self._copies *= trips
         self._running.add(variable or "")
-        is_counted = variable is not None and loop.first is not None and loop.step != 0
-        if is_counted:
-            values = range(loop.first or 0, (loop.first or 0) + trips * loop.step, loop.step)
-            self._counts.append((variable or "", values))
+        outer = self._counted
+        if variable is not None and loop.first is not None and loop.step:
+            self._counted = variable, range(loop.first, loop.first + trips * loop.step, loop.step)
         self.block(loop.body)
-        if is_counted:
-            self._counts.pop()
+        self._counted = outer
         self._running.discard(variable or "")
         self._copies //= trips
         for name, value in list(self.values.items()):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from isthmus_emulation.estimate.arrays import SMALL_TABLE
 from isthmus_emulation.estimate.structure import (
     Array,
@@ -21,6 +23,7 @@ from isthmus_emulation.estimate.structure import (
     Statement,
     Storage,
     Variable,
+    assigned_in,
     expressions_in,
     statements_in,
 )
@@ -51,9 +54,9 @@ def split(
         is_table = name not in written and 0 < math.prod(extent) <= SMALL_TABLE
         banks = math.prod(size for size, apart in zip(extent, known, strict=False) if apart)
         if all(known) or is_table:
-            found[name] = Storage("registers", is_member=place.is_member)
+            found[name] = msgspec.structs.replace(place, kind="registers")
         elif any(known):
-            found[name] = Storage("ram", banks, True, is_member=place.is_member)
+            found[name] = msgspec.structs.replace(place, banks=banks, partitioned=True)
     return found
 
 
@@ -90,12 +93,12 @@ class _Indices:
                 for branch, left in zip(statement.branches, after, strict=True):
                     self._read(branch, left)
                 for branch in statement.branches:
-                    numbers -= _assigned(branch)
+                    numbers -= assigned_in(branch)
                 numbers.intersection_update(*after)
             elif isinstance(statement, Process):
                 self._read(statement.body, numbers)
             elif isinstance(statement, Loop):
-                numbers -= {*_assigned(statement.body), statement.variable}
+                numbers -= {*assigned_in(statement.body), statement.variable}
                 inside = set(numbers)
                 if statement.variable and statement.is_unrolled and statement.trips is not None:
                     inside.add(statement.variable)
@@ -119,12 +122,6 @@ class _Indices:
                 self._note(one.array, [_is_number(index, numbers) for index in one.indices])
             elif isinstance(one, Array) and one.name not in passed:
                 self.found[one.name] = []
-
-
-def _assigned(body: Iterable[Statement]) -> set[str]:
-    """Returns the variables that statements assign, also those within other statements."""
-    targets = (one.target for one in statements_in(body) if isinstance(one, Assign))
-    return {target.name for target in targets if isinstance(target, Variable)}
 
 
 def _is_number(expression: Expression, numbers: set[str]) -> bool:

@@ -209,6 +209,12 @@ def calls_in(statement: Statement) -> list[Call]:
     return [one for one in expressions_in(statement) if isinstance(one, Call)]
 
 
+def assigned_in(body: Iterable[Statement]) -> set[str]:
+    """Returns the variables that statements assign, also those within other statements."""
+    targets = (one.target for one in statements_in(body) if isinstance(one, Assign))
+    return {target.name for target in targets if isinstance(target, Variable)}
+
+
 class Function(msgspec.Struct, frozen=True):
     """A function of the kernel's source; each instantiation of a template is a function."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from isthmus_emulation.estimate.structure import (
     Array,
@@ -25,32 +26,34 @@ from isthmus_emulation.estimate.structure import (
 )
 
 
-def loops_of(code: Code) -> frozenset[int]:
-    """Returns the loops that fill arrays from constants, if no other code writes these arrays.
+class Tables(NamedTuple):
+    """What of a kernel HLS turns into ROMs, which take no time to fill."""
+
+    loops: frozenset[int]
+    """Loops that fill arrays from constants, if no other code writes these arrays.
 
     ``dense_large`` of mgrailoo/HLS4ML_CPP_HDL_MNIST_ has such a loop of 7840 iterations, which the
     report on it does not count.
     """
-    found = _Found(code)
-    for function in code.functions.values():
-        found.read(function.body, function.parameters)
-    return frozenset(
-        loop for loop, arrays in found.loops.items()
-        if arrays and arrays <= found.reads
-        and not any(found.writers[one] - {loop} or one in found.given for one in arrays)
-    )  # fmt: skip
-
-
-def arrays_of(code: Code) -> frozenset[str]:
-    """Returns the arrays with initial values that no code writes: HLS makes ROMs of them.
+    arrays: frozenset[str]
+    """Arrays with initial values that no code writes.
 
     ``data_generator`` of velicharlagokulkumar/vitis-hls has such an array of 8800 elements, whose
     initial values the report on it does not count.
     """
+
+
+def of(code: Code) -> Tables:
+    """Returns the loops and arrays of a kernel of which HLS makes ROMs."""
     found = _Found(code)
     for function in code.functions.values():
         found.read(function.body, function.parameters)
-    return frozenset(found.cleared - found.stored - found.given)
+    loops = frozenset(
+        loop for loop, arrays in found.loops.items()
+        if arrays and arrays <= found.reads
+        and not any(found.writers[one] - {loop} or one in found.given for one in arrays)
+    )  # fmt: skip
+    return Tables(loops, frozenset(found.cleared - found.stored - found.given))
 
 
 class _Found:
