@@ -71,9 +71,11 @@ constinit OfXrt<void(void*, const void*, std::size_t, std::size_t)> real_write(
 constinit OfXrt<void(void*, void*, std::size_t, std::size_t)> real_read("_ZN3xrt2bo4readEPvmm");
 constinit OfXrt<void*(void*)> real_map("_ZN3xrt2bo3mapEv");
 
-/// Returns whether a state (ert_cmd_state of `ert.h`) means that the run has ended.
+/// States of a run that has not ended (ert_cmd_state of `ert.h`).
+enum : std::uint8_t { is_new = 1, queued = 2, running = 3, submitted = 7, timed_out = 8 };
+
+/// Returns whether a state means that the run has ended.
 bool has_ended(int state) {
-  enum : std::uint8_t { is_new = 1, queued = 2, running = 3, submitted = 7, timed_out = 8 };
   return state != is_new && state != queued && state != running && state != submitted &&
          state != timed_out;
 }
@@ -224,9 +226,8 @@ ISTHMUS_INTERPOSED void start_run(void* run) {
 /// Warns of a wait without a limit for a run that was never started. `timeout`: milliseconds, 0 for
 /// no limit.
 void check_endless_wait(const void* run, const void* timeout) {
-  constexpr int state_new = 1;  // ERT_CMD_STATE_NEW; a start by a run list changes it, too
-  if (*static_cast<const long*>(timeout) == 0 && is_unstarted(run) &&
-      real_state(run) == state_new) {
+  // A start by a run list changes the state, too.
+  if (*static_cast<const long*>(timeout) == 0 && is_unstarted(run) && real_state(run) == is_new) {
     warn_of_unstarted(run);
   }
 }

@@ -160,12 +160,13 @@ void Device::warn_if_missed(const BufferUse& use, std::uint64_t address, std::ui
 Pieces Device::changed(const BufferUse& use, std::uint64_t address, std::span<const std::byte> now,
                        std::span<const std::byte> data) {
   constexpr std::size_t block = 64;  // small beside what a run reads, and many bytes for one range
+  const bool all_written = use.written.count(address, address + data.size()) == data.size();
   Pieces found;
   for (std::size_t at = 0; at < data.size(); at += block) {
     const std::size_t bytes = std::min(block, data.size() - at);
     const std::uint64_t begin = address + at;
     if (!std::ranges::equal(now.subspan(at, bytes), data.subspan(at, bytes)) ||
-        use.written.count(begin, begin + bytes) < bytes) {
+        (!all_written && use.written.count(begin, begin + bytes) < bytes)) {
       found.add(begin, begin + bytes);
     }
   }

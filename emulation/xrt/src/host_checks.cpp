@@ -124,11 +124,14 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t end = std::min(address + bytes, use->begin + use->bytes);
   // A write to a const buffer comes from an access past another buffer's end.
   const Buffer* buffer = buffer_of(address);
-  std::optional<NamedArgument> argument = named(buffer);
-  if (!argument || buffer->constant || !points_into(*buffer, *use)) {
+  if (buffer == nullptr || buffer->constant || !points_into(*buffer, *use)) {
     return;
   }
   if (!use->output || use->output->run != run_) {
+    std::optional<NamedArgument> argument = named(buffer);
+    if (!argument) {
+      return;
+    }
     if (const auto fault = fault_of_output(*use, looks_, false)) {
       warnings_->warn(*fault);
     }
