@@ -67,8 +67,6 @@ class Change(Quantity):
     """Whether the interval of ``ratio`` includes ``SHARED_LINK``, as runs may differ as a whole."""
     limit: float
     """Smallest difference that counts, as a share; infinite where the spread is unknown."""
-    capped: bool
-    """Whether the base scatters so much that ``limit`` is ``MOST_OWN``."""
     most: float
     """One-sided upper bound of the ratio at the run's confidence; NaN where none is known."""
     verdict: Judgement
@@ -368,7 +366,6 @@ def _change(
         per_run=sample.per_run,
         allowed=allowed,
         limit=limit,
-        capped=how.least < MOST_OWN <= own < math.inf,
         most=most,
         verdict=verdict,
         sizes_class=size_class(int(sizes["bytes"].iloc[0])),

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from isthmus.analysis import host_changes
-from isthmus.analysis.change import Change, Judging, changes
+from isthmus.analysis.change import MOST_OWN, Change, Judging, changes
 from isthmus.analysis.differences import Difference, differences, matched_devices
 from isthmus.analysis.host_changes import HostChange
 from isthmus.analysis.quantities import (
@@ -181,7 +181,13 @@ class Comparison(NamedTuple):
     @property
     def unjudged(self) -> list[Change]:
         """Series within ``MOST_OWN``, which is their limit because the base scatters so much."""
-        return [change for change in self.within if change.capped]
+        return [one for one in self.within if self.least < MOST_OWN == one.limit]
+
+    @property
+    def only_new(self) -> list[Missing]:
+        """Points of ``added`` that are not among ``unknown``."""
+        known = {(point.key, point.bytes) for point in self.unknown}
+        return [point for point in self.added if (point.key, point.bytes) not in known]
 
     @property
     def outcome(self) -> Outcome:
@@ -321,7 +327,7 @@ def _unknown(
     found = {}
     for key, why in after.items():
         in_base = before.get(key, "absent")
-        is_fault = in_base in {"wrong data", "failed"} and not why
+        is_fault = in_base in _FAULTS and not why
         if in_base and (is_fault or (key[:-1], size_class(key[-1])) not in compared):
             found[key] = why or in_base
     # Points whose times are at the clock's resolution on both sides are no fault of either side.

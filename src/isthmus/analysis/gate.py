@@ -52,6 +52,11 @@ class LesserLink(NamedTuple):
     in_base: bool | None
     """Whether the same check has a finding on the base's device; None: the base has no result."""
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the base records a full link."""
+        return self.in_base is False
+
 
 class Gate(NamedTuple):
     """A gate's decision on a comparison, with the reasons that its first line names."""
@@ -70,7 +75,7 @@ class Gate(NamedTuple):
     @property
     def lost_links(self) -> list[LesserLink]:
         """Lesser links of the new side for which the base records a full link."""
-        return [link for link in self.links if link.in_base is False]
+        return [link for link in self.links if link.is_lost]
 
 
 def decide(result: Comparison) -> Gate:
@@ -89,8 +94,9 @@ def decide(result: Comparison) -> Gate:
     ]
     unsure = dead or any(doubt.blocks for doubt in doubts)
     outcome: Outcome = "undecided" if result.passes and unsure else result.outcome
-    gate = Gate(outcome, doubts, dead, links)
-    return gate._replace(outcome="fail") if gate.lost_links else gate
+    if any(link.is_lost for link in links):
+        outcome = "fail"
+    return Gate(outcome, doubts, dead, links)
 
 
 def _dead(result: Comparison) -> list[str]:

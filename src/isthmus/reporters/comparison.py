@@ -344,9 +344,9 @@ def _junit(result: Comparison, decided: gate.Gate | None) -> str:
     has are skipped, and so are series that the base scatters too much to judge.
     """
     cases = []
-    unjudged = {(one.key, one.sizes) for one in result.unjudged}
+    unjudged = set(map(id, result.unjudged))
     for one in result.series:
-        kind = "skipped" if (one.key, one.sizes) in unjudged else _KINDS[one.standing]
+        kind = "skipped" if id(one) in unjudged else _KINDS[one.standing]
         most = "" if one.standing == "slower" else f", {gate_text.bound(one)}"
         text = f"{values(one)}, {percent_of_time(one)}{most}, limit {gate_text.limit(one.limit)}"
         if kind == "skipped":
@@ -356,10 +356,8 @@ def _junit(result: Comparison, decided: gate.Gate | None) -> str:
     for one in (one for one in result.slower_points if one.key not in slower):
         text = f"{values(one)}, {percent_of_time(one)}"
         cases.append(Case(one.study, f"{subject(one)} (point)", "failure", text))
-    known = {(one.key, one.bytes) for one in result.unknown}
-    added = [one for one in result.added if (one.key, one.bytes) not in known]
     for kind, points in (
-        ("failure", result.missing), ("error", result.unknown), ("skipped", added),
+        ("failure", result.missing), ("error", result.unknown), ("skipped", result.only_new),
     ):  # fmt: skip
         for gone in points:
             name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"

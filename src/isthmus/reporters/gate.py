@@ -102,7 +102,7 @@ def line(result: Comparison, gate: Gate, call: Call) -> str:
         why = _passes if result.passes else _REASONS[gate.outcome]
         main = [*map(_link, gate.lost_links), *why(result), *_dead(gate)]
         rest = gate.doubts
-    links = [link for link in gate.links if link.in_base is not False]
+    links = [link for link in gate.links if not link.is_lost]
     reasons = [*main, *_counts(result), *map(_link, links), *map(doubt_text, rest)]
     names = f"{result.new.name} against {result.base.name}"
     then = f"Next: {call.compare('--points')}"
@@ -278,9 +278,7 @@ _REASONS = {"pass": _passes, "fail": _fails, "undecided": _undecided}
 def _counts(result: Comparison) -> Iterator[str]:
     """Counts points that only one side has, and that no other reason names."""
     absent = [point for point in result.missing if point.why not in _FAULTS]
-    told = {(point.key, point.bytes) for point in result.unknown}
-    new = len(absent)
-    base = sum((point.key, point.bytes) not in told for point in result.added)
+    new, base = len(absent), len(result.only_new)
     if new or base:
         which = f" ({point_names(absent)})" if absent else ""
         yield f"missing points: {new} in {result.new.name}, {base} in {result.base.name}{which}"
@@ -412,7 +410,7 @@ def cases(result: Comparison, gate: Gate) -> Iterator[Case]:
     if not result.series and gate.outcome == "undecided":
         yield Case("gate", "times", "error", _NOTHING)
     for link in gate.links:
-        kind = "failure" if link.in_base is False else ""
+        kind = "failure" if link.is_lost else ""
         yield Case("gate", f"{link.fact.device} {link.fact.check}", kind, link.fact.found)
 
 

@@ -52,7 +52,7 @@ def inspect(
     wanted = list(expected)
     now = read(runs, ages)
     earlier = [run for run in read(baseline or ()) if not run.machine.unreadable]
-    judged = {run.identity for run in now}
+    judged = {run.identity for run in now} if earlier else set()
     before = [run for run in earlier if run.identity not in judged]
     names = same_hosts((run.machine.name for run in (*now, *before)), wanted)
     after, old = gather(now, names), gather(before, names)

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from statistics import median_low
 from typing import Any, Literal, NamedTuple
 
@@ -49,9 +48,10 @@ class Judging:
             self._earlier.setdefault(name, []).append(machine)
         self.times = now.times
         self.least = least
-        self.scores = scores_of(now.times, now.times)
-        self._before = before.times
-        self.own = _own_base(now.times, before.times)
+        self._ratios = {
+            "like": _over_usual(now.times, now.times), "base": _over_own(now.times, before.times),
+        }  # fmt: skip
+        self.scores, self.own = _means(self._ratios["like"]), _means(self._ratios["base"])
         self._kinds: dict[str, list[Machine]] = {}
         for machine in now.machines.values():
             self._kinds.setdefault(machine.kind, []).append(machine)
@@ -194,33 +194,22 @@ class Judging:
 
     def _narrowed(self, slow: Outlier, kind: str) -> Outlier:
         """Restricts a slow quantity to its slowest size, if its other sizes are not slow."""
-        sizes = self._by_size[slow.against].get((slow.node, kind, *slow.key, slow.sizes), [])
+        sizes = self._ratios[slow.against]
+        sizes = sizes[sizes["node"] == slow.node]
+        for name, value in zip(QUANTITY, (kind, *slow.key, slow.sizes), strict=True):
+            sizes = sizes[sizes[name] == value]
         if len(sizes) < 2:
             return slow
-        *rest, (log, size, row) = sorted(sizes, key=lambda one: one[0])
+        sizes = sizes.sort_values("score")
+        *rest, log = sizes["score"].tolist()
         # The usual times of single sizes count slow machines, too; the quantity's does not.
-        mean = math.fsum(one[0] for one in sizes) / len(sizes)
+        mean = math.fsum((*rest, log)) / len(sizes)
         shift = math.log(slow.ratio) - mean if slow.ratio else 0.0
-        if shift + math.fsum(one[0] for one in rest) / len(rest) > math.log1p(self.least):
+        if shift + math.fsum(rest) / len(rest) > math.log1p(self.least):
             return slow
-        log += shift
-        one = outlier(slow.node, row, row["log"], log, slow.against)
-        return replace(one, sizes=format_size(size))
-
-    @cached_property
-    def _by_size(self) -> dict[str, dict[Key, list[tuple[float, int, Mapping[str, Any]]]]]:
-        """Logarithm of the ratio, bytes and row of each size, by machine and quantity."""
-        found: dict[str, dict[Key, list[tuple[float, int, Mapping[str, Any]]]]] = {}
-        for against, both in (
-            ("like", _over_usual(self.times, self.times)),
-            ("base", _over_own(self.times, self._before)),
-        ):
-            of = found.setdefault(against, {})
-            for i in range(len(both)):
-                row = both.iloc[i]
-                key = (row["node"], *(row[name] for name in QUANTITY))
-                of.setdefault(key, []).append((row["log"] - row["usual"], int(row["bytes"]), row))
-        return found
+        row = sizes.iloc[len(sizes) - 1]
+        one = outlier(slow.node, row, row["log"], log + shift, slow.against)
+        return replace(one, sizes=format_size(int(row["bytes"])))
 
     def _calm(self) -> dict[str, list[Machine]]:
         """Machines of each kind with neither slow times nor a slow host, to compare others with."""
@@ -391,25 +380,27 @@ def scores_of(times: Frame, usual: Frame) -> Frame:
 
 
 def _over_usual(times: Frame, usual: Frame) -> Frame:
-    """Joins each time with the usual time of the same kind, quantity and size."""
-    medians = figures(usual, _SERIES, log=Series.median).rename({"log": "usual"})
-    return times.merge(medians, on=_SERIES)
-
-
-def _own_base(times: Frame, before: Frame) -> Frame:
-    """Like ``scores_of``, but over the same machine's earlier time, whatever its kind then was."""
-    return _means(_over_own(times, before))
+    """Ratios of times to the usual time of the same kind, quantity and size, as ``score``."""
+    return _over(times, usual, _SERIES)
 
 
 def _over_own(times: Frame, before: Frame) -> Frame:
-    """Joins each time with the same machine's earlier time of this quantity and size."""
-    own = ["node", *KEY, "bytes"]
-    known = figures(before, own, log=Series.median).rename({"log": "usual"})
-    return times.merge(known, on=own)
+    """Ratios to the same machine's earlier time of this quantity and size, whatever its kind was.
+
+    The column is ``score``.
+    """
+    return _over(times, before, ["node", *KEY, "bytes"])
+
+
+def _over(times: Frame, others: Frame, same: list[str]) -> Frame:
+    """Adds ``score``: logarithm of a time over the median of the others with equal columns."""
+    medians = figures(others, same, log=Series.median).rename({"log": "usual"})
+    both = times.merge(medians, on=same)
+    return both.assign(score=both["log"] - both["usual"])
 
 
 def _means(both: Frame) -> Frame:
-    both = both.assign(score=both["log"] - both["usual"])
+    """Means over the sizes of each machine's quantities."""
     columns: dict[str, Callable[[Series], float]] = dict.fromkeys(
         ("score", "log", "moved"), Series.mean
     )
