@@ -436,3 +436,7 @@ def test_a_board_is_one_file(isthmus: Command, tmp_path: Path) -> None:
     shown = isthmus("judge", str(DATA / "dd-nitefury.txt"), "--board", "mine.toml")
     assert "gen2 x4" in shown.stdout
     assert shown.returncode == 3
+
+
+def test_each_shipped_rate_is_of_a_shipped_board_or_engine() -> None:
+    assert set(references._rates()) <= {*references.boards(), *references._engines()}

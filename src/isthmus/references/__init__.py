@@ -67,7 +67,8 @@ def read(path: Path) -> Reference:
     return found
 
 
-def _rates() -> dict[str, list[Known]]:
+@cache
+def _rates() -> Mapping[str, list[Known]]:
     """The known rates in ``known.csv``, by name of board or engine."""
     found: dict[str, list[Known]] = {}
     with (_FOLDER / "known.csv").open(encoding="utf-8", newline="") as file:
@@ -100,15 +101,14 @@ def _engines() -> Mapping[str, Reference]:
 
 def _all(kind: str) -> Mapping[str, Reference]:
     found: dict[str, Reference] = {}
-    rates = _rates()
     for folder in _folders(kind):
         for path in sorted(folder.glob("*.toml")):
             one = read(path)
             found.setdefault(one.name, one)
-    return {
-        name: msgspec.structs.replace(one, known=[*one.known, *rates.get(name, ())])
-        for name, one in found.items()
-    }
+    for name, one in found.items():
+        found[name] = msgspec.structs.replace(one, known=[*one.known, *_rates().get(name, ())])
+        found[name].check()
+    return found
 
 
 def board(name: str) -> Reference:

@@ -48,7 +48,7 @@ def table() -> tuple[Run, ...]:
     for reference in references.boards().values():
         for known in reference.known:
             if known.family:
-                link = references.link(reference.link.pcie)
+                link = references.link(known.link or reference.link.pcie)
                 run = Run(known.family, reference, link, {}, known.source)
                 run = runs.setdefault((reference.name, known.source), run)
                 run.rates[_OPERATIONS[known.direction]] = known.least
@@ -64,9 +64,9 @@ def known_of(device: DeviceRecord, copy: Any) -> Known | None:
     Rates are scaled to this device's link. It may not be faster than the fastest link in the
     family's runs, or the result is None. ``copy``: a row of the summary.
     """
-    link = link_of(device.link)
-    rows = [row for row in table() if row.device.fits(device.name)]
-    if not (device.real and link and rows) or copy.bytes < SETTLED:
+    link = link_of(device.link) if device.real and copy.bytes >= SETTLED else None
+    rows = [row for row in table() if row.device.fits(device.name)] if link else []
+    if not (link and rows):
         return None
     family = [row for row in table() if row.family == rows[0].family]
     if copy.operation not in rows[0].rates or link.raw > max(row.link.raw for row in family):

@@ -63,20 +63,13 @@ class Renderer:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Figure, int, int], str] = {}
-        self._failed: dict[Figure, str] = {}
         self._files: dict[Figure, dict[str, bytes]] = {}
 
     def _svg(self, figure: Figure, panel: int, width: int) -> str:
-        """A panel as SVG. Raises NotDrawnError, also if the plot failed before."""
-        if figure in self._failed:
-            raise NotDrawnError(self._failed[figure])
+        """A panel as SVG; raises NotDrawnError."""
         key = (figure, panel, width)
         if key not in self._known:
-            try:
-                self._known[key] = vega.svg(_clean(figure.draw(panel, width)), THEME)
-            except NotDrawnError as error:
-                self._failed[figure] = str(error)
-                raise
+            self._known[key] = vega.svg(_clean(figure.draw(panel, width)), THEME)
         return self._known[key]
 
     def drawing(self, figure: Figure, *, first: bool = False) -> Drawing:
