@@ -67,7 +67,7 @@ def judged(rows: Frame, run: Run, direction: str) -> Iterator[Judged]:
 
 
 def main(paths: list[str]) -> None:
-    """Prints a row of figures for each run and direction, and each size with wrong advice."""
+    """Prints a table with a row for each run and direction, then each size with wrong advice."""
     print("| run, direction | ways | sizes | within 2 % | certainly beyond | worst | always naive |"
           " time in interval | gain in interval |")  # fmt: skip
     print("|---" * 9 + "|")

@@ -1,8 +1,8 @@
 """Counts how often intervals hold the true value, and how often equal things are found to differ.
 
-Without arguments it simulates processes, some with the scatter of processes that ``results/`` has.
-With run files it compares each point's processes of even number with those of odd number, which
-measured the same.
+Without arguments it simulates runs. Some of them draw the times of their processes from measured
+processes in ``results/``. With run files it compares the processes of even number with the
+processes of odd number at each point: both halves measured the same.
 """
 
 from __future__ import annotations

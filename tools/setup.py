@@ -413,7 +413,7 @@ def install_emulation(stamps: Stamps, *, needed: bool) -> None:
 
 
 def install_optional(uses: list[str], stamps: Stamps) -> None:
-    """Installs optional packages that these uses profit from; prints a line if that fails."""
+    """Installs the optional packages of ``uses``; prints a line for each failed installation."""
     instead = f"as root, {apt_command([POCL])}"
     install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
     if "test" in uses:

@@ -16,8 +16,8 @@ namespace {
 using process::CardSlot;
 
 constexpr std::int64_t femtoseconds = 1'000'000;  ///< femtoseconds in a nanosecond
-/// Largest difference of two times: 2 hours. Femtoseconds wrap at 2^64, so a signed difference
-/// holds at most 2.5 hours.
+/// Longest patience of a card (`CardSlot::patience_fs`): 2 hours. Times are femtoseconds in 64
+/// bits, whose signed differences end at 2.5 hours.
 constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;
 /// Pause before a thread checks again whether its call may begin or end.
 constexpr Nanoseconds shortest_nap = 20'000;

@@ -9,7 +9,8 @@
 
 namespace isthmus::card {
 
-/// Returns the kinds of host memory; the first is the default. `pinned` begins at a page.
+/// Returns the kinds of host memory; the first is the default. Buffers of
+/// kind `pinned` begin at a page boundary.
 std::vector<std::string> memory_kinds();
 
 /// Returns the operations that the parts in the board's file allow.

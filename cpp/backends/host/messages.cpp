@@ -11,7 +11,8 @@ namespace {
 
 using Message = Communicator::Message;
 
-/// Defaults of osu_bw: messages in flight, and bytes of the answer to them.
+/// Defaults of osu_bw (OSU Micro-Benchmarks): messages that a sender has in flight, and bytes of
+/// the message by which the receiver answers all of them.
 constexpr unsigned usual_window = 64;
 constexpr std::size_t answer_bytes = 1;
 constexpr std::uint64_t most_window_bytes = std::uint64_t{4} << 20U;

@@ -233,7 +233,8 @@ class XrtOffload final : public Offload {
   std::unique_ptr<Way> way_;
 };
 
-/// Returns the phases without separate waits, because `sync` returns after the data have arrived.
+/// Returns the phases of an offload. XRT's `sync` returns after the data have arrived. So no phase
+/// waits for the transfer to the device.
 std::vector<std::string> waiting_phases(bool map) {
   std::vector<std::string> phases = device_phases(map);
   std::erase(phases, "migrate_to_device_wait");

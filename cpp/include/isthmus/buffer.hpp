@@ -85,7 +85,7 @@ class HostBuffer final : public HostMemory {
   /// Returns further kinds, which differ in the function that allocates them.
   static std::vector<std::string> allocators();
   static bool knows(const std::string& kind);
-  /// Returns the node N of `node<N>`, and nothing for other kinds.
+  /// Returns the NUMA node N of the kind `node<N>`; returns nothing for other kinds.
   static std::optional<int> node(const std::string& kind);
 
  private:

@@ -1,7 +1,7 @@
 """Reports the last call of a program that a signal ended, and the command for a debugger.
 
-The preloaded library writes the last call of XRT or OpenCL into a file of the session
-(``emulation/clock/last_call.cpp``).
+``card exec`` preloads a library into the program. The library notes each call of XRT or OpenCL in a
+file of the session, in place of the call before (``emulation/clock/last_call.cpp``).
 """
 
 from __future__ import annotations

@@ -105,8 +105,10 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     numa_node: int | None = None
     iommu_group: Group = ""
     iommu_type: str = ""
-    """Type of the IOMMU's translation as in sysfs: "identity", "DMA", "DMA-FQ" ...; empty if
-    unknown."""
+    """Type of the IOMMU group, as sysfs names it; empty if unknown.
+
+    "identity" translates no addresses; "DMA" and "DMA-FQ" translate the addresses of each transfer.
+    """
     bars: list[Bar] = []
     dma_bits: Annotated[int, msgspec.Meta(ge=1, le=64)] | None = None
     """Bits of DMA addresses that the device's driver allows; None if unknown."""

@@ -41,15 +41,16 @@ class MemoryPort {
 
   /// Takes a read burst (ARREADY) and returns true, or refuses it at this edge.
   virtual bool read(const Burst& burst, Time now) = 0;
-  /// Fills `data` with the next beat if it has arrived by `now`. The caller then holds the beat
-  /// (RVALID) until the kernel takes it, and makes no further call meanwhile.
+  /// Fills `data` with the next beat of read data and returns its response; returns nothing if the
+  /// beat has not arrived by `now`. The caller offers the beat to the kernel (RVALID). It asks for
+  /// the next beat after the kernel has taken this one (RREADY).
   virtual std::optional<Response> read_beat(std::span<std::byte> data, Time now) = 0;
 
   /// Takes a write burst (AWREADY) and returns true, or refuses it at this edge.
   virtual bool write(const Burst& burst, Time now) = 0;
-  /// Takes a beat of write data (WREADY) and returns true, or refuses it at this edge. Byte n is
-  /// written if bit n of `strobes` is set; `last` is WLAST. The beat may come before its burst was
-  /// taken.
+  /// Takes a beat of write data (WREADY) and returns true; returns false if the port refuses it at
+  /// this clock edge. The memory keeps byte n if bit n of `strobes` is 0. `last` is WLAST. A beat
+  /// may come before the port has taken its burst.
   virtual bool write_beat(std::span<const std::byte> data, std::uint64_t strobes, bool last,
                           Time now) = 0;
   /// Returns the response to the oldest write burst without one, if it has arrived by `now`.
