@@ -289,7 +289,7 @@ def test_the_argument_that_needs_another_bank_is_named(
 
 def test_a_loop_that_adds_up_gets_partial_sums(tmp_path: Path) -> None:
     file = tmp_path / "0.tsv"
-    loop = f"its loop at line 5, II 7: floating-point sum\t7\t{6 * MS}"
+    loop = f"its loop at line 5, II 7: floating-point sum\tpartial sums\ts\t7\t{6 * MS}\t8"
     file.write_text(
         "# card 0 board u250 program 7\n"
         f"facts\tk_1\t1\t{MS // 2}\t{MS // 2}\t0\tin\tbank0\tr\t8\t1\n"
@@ -305,11 +305,12 @@ def test_a_loop_that_adds_up_gets_partial_sums(tmp_path: Path) -> None:
 
 def of_one_loop(file: Path, loop: str, sums: int) -> tuple[Any, str]:
     """Returns the region of a kernel that a loop bounds, and the text that names its bound."""
+    change = f"\tpartial sums\ts\t{sums}\t{6 * MS}\t8" if sums else ""
     file.write_text(
         "# card 0 board u250 program 7\n"
         f"facts\tk_1\t1\t{MS // 2}\t{MS // 2}\t0\tin\tbank0\tr\t8\t1\n"
         f"kernel\tk_1\t0\t{7 * MS}\t8\testimate\t{MS // 2}\t{7 * MS}\t{7 * MS}\t{7 * MS}"
-        f"\t{loop}\t{sums}\t{6 * MS if sums else 0}\n"
+        f"\t{loop}{change}\n"
     )
     u250 = [boards.named("u250")]
     (found,) = bounds.regions(event_files.read([file]), u250)
