@@ -79,9 +79,10 @@ def _region(region: Region, board: Board) -> Iterator[str]:
     elif region.shares["bank"] > _BUSY and region.way.sets > 1:
         yield f"  not modelled: on a board kernel and transfers share {region.bank}'s rate"
     if region.computed_s and region.way.sets > 1:
+        sets = region.buffer_sets or region.way.sets
         yield (
             f"  runs: {counted(region.way.threads, 'thread', 'threads')}, "
-            f"{counted(region.way.sets, 'buffer set', 'buffer sets')}; the host computes "
+            f"{counted(sets, 'buffer set', 'buffer sets')}; the host computes "
             f"{format_seconds(region.computed_s)} an item"
         )
     off = abs(region.modelled_s / region.seconds - 1)

@@ -216,8 +216,9 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
     run, facts = next(
         ((one, one.facts) for one in runs if isinstance(one.facts, KernelFacts)), (runs[0], None)
     )
+    loop = run.computing.bound if run.computing else ""
     if facts is None or not seconds:
-        return KernelBound(instance, len(runs), seconds)
+        return KernelBound(instance, len(runs), seconds, loop=loop)
     gains_by_banks = facts.apart_fs * _WORTH < facts.memory_fs
     memory, shared = _shared(facts.ports) if gains_by_banks else ("", {})
     found = KernelBound(
@@ -227,7 +228,7 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
         bytes_per_s=max(port.bytes for port in facts.ports) / seconds,
         element_bytes=element_bytes(part, facts),
         by="memory",
-        loop=run.computing.bound if run.computing else "",
+        loop=loop,
         shared=tuple(shared),
         moves=_to_move(shared),
         memory=memory,

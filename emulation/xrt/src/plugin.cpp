@@ -10,6 +10,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "isthmus/card/kernel_plugin.h"
@@ -187,6 +188,11 @@ void add_phase(Bridge& bridge, KernelOutcome& all, std::uint64_t times, Time com
   bridge.reach->forget();
   all.bytes += moved.bytes;
   all.memory += moved.memory;
+  if (bridge.run->wants_changes) {
+    std::vector<PortWork> ports;
+    std::ranges::transform(moved.moved, std::back_inserter(ports), &Moved::work);
+    all.memory_on_host += bridge.run->timing->kernel_on_host(std::move(ports), moved.sweeps);
+  }
   all.add(moved.moved, moved.sweeps);
   all.duration += std::max(moved.memory, computing + static_cast<Time>(times) * latency);
 }

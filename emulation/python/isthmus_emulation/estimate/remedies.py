@@ -185,6 +185,8 @@ def _of_dependence(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
         elements = math.prod(code.sizes[name])
 
         def with_tables(loop: Loop) -> tuple[Statement, ...]:
+            if not _only_adds(loop, name):
+                return (loop,)
             turn = Operation("remainder", operands=(Variable(loop.variable or _TURN),
                                                     Constant(count)))  # fmt: skip
 
@@ -203,6 +205,24 @@ def _of_dependence(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
             tables = _placed(tables, {name: Storage("ram", count * storage.banks, True)})
             joins = Span(elements, elements + 8)  # all tables are read at once, and added
             yield _Idea("tables", _base(name), count, tables, number, joins)
+
+
+def _only_adds(loop: Loop, array: str) -> bool:
+    """Whether a loop uses an array only to add to its elements, so that tables give the same."""
+    reads = []
+    for one in statements_in(loop.body):
+        of = [part for part in expressions_in(one) if isinstance(part, Element)]
+        there = [part for part in of if part.array == array]
+        is_target = isinstance(one, Assign) and isinstance(one.target, Element)
+        if is_target and one.target.array == array:  # type: ignore[union-attr]
+            if there != [one.target] or not isinstance(one.value, Operation):  # type: ignore[union-attr]
+                return False
+            if one.value.kind != "add" or one.target not in one.value.operands:  # type: ignore[union-attr]
+                return False
+        elif there or any(isinstance(p, Array) and p.name == array for p in expressions_in(one)):
+            return False
+        reads += there
+    return bool(reads)
 
 
 def _of_ports(code: Code, cause: Cause) -> Iterator[_Idea]:

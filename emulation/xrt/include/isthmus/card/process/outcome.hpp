@@ -67,6 +67,8 @@ struct KernelOutcome {
   std::uint64_t bytes = 0;  ///< bytes read and written in all sweeps
   Time logic = 0;           ///< time that the logic takes alone
   Time memory = 0;          ///< time that reads and writes take alone
+  /// Time of `memory` if all data lay in host memory; 0: not computed.
+  Time memory_on_host = 0;
   Computing computing{};
   std::vector<Moved> moved{};  ///< what one sweep moves
   std::int64_t sweeps = 1;
@@ -101,6 +103,7 @@ struct KernelOutcome {
     bytes += next.bytes;
     logic += next.logic;
     memory += next.memory;
+    memory_on_host += next.memory_on_host;
     sweeps = next.sweeps;
     add(next.moved);
     computing.source = next.computing.source;
