@@ -12,7 +12,10 @@ import pytest
 from on_cards import NATIVE, Run, _compile, card_exec, emulated
 
 from conftest import Command, made_once
-from isthmus_emulation.estimate import libclang
+from isthmus_emulation import compiler
+from isthmus_emulation.estimate import libclang, reader, rules
+from isthmus_emulation.estimate.preprocessed import Preprocessed
+from isthmus_emulation.xclbin.kinds import DATA_MHZ
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 REMEDIES = Path(__file__).parents[2] / "kernels" / "remedies"
@@ -20,10 +23,7 @@ GIVEN = msgspec.toml.decode((REMEDIES / "pairs.toml").read_bytes())
 WITHIN = 0.15
 """Error of an expected time that is allowed: a change may be written in several ways."""
 
-pytestmark = [
-    pytest.mark.usefixtures("emulated"),
-    pytest.mark.skipif(libclang.cindex() is None, reason="no libclang"),
-]
+pytestmark = pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +42,7 @@ def remedies(run_isthmus: Command) -> Path:
     return made_once("remedies", make)
 
 
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("board", ["u250", "u55c"])
 @pytest.mark.parametrize("pair", GIVEN["pairs"], ids=lambda one: f"{one['before']}-{one['after']}")
 def test_a_changed_loop_takes_what_was_expected(
@@ -68,3 +69,36 @@ def test_a_changed_loop_takes_what_was_expected(
     }
     said = " ".join(" ".join(ran[pair["before"]].errors).split())
     assert "(estimate of the changed source)" in said
+
+
+NOT_A_SUM = """void k(const int* in, int* out, int n) {{
+  int t[256];
+  for (int i = 0; i < 256; ++i) t[i] = in[i];
+  for (int i = 0; i < n; ++i) {{
+    {body}
+  }}
+  for (int i = 0; i < 256; ++i) out[i] = t[i];
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        pytest.param("t[in[i] & 255] += 2;", {"tables"}, id="adds"),
+        pytest.param("t[in[i] & 255] *= 2;", set(), id="multiplies"),
+        pytest.param("t[in[i] & 255] = t[in[i + 1] & 255] + 1;", set(), id="another-element"),
+        pytest.param("t[in[i] & 255] += t[7];", set(), id="needs-another-element"),
+    ],
+)
+def test_tables_are_named_only_where_they_give_the_same(
+    tmp_path: Path, body: str, wanted: set[str]
+) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text(NOT_A_SUM.format(body=body))
+    read = reader.read(
+        libclang.cindex(), source, Preprocessed(source.read_bytes(), compiler.PARTS), "k"
+    )
+    assert read is not None
+    found = rules.estimate(read.code, DATA_MHZ, with_changes=True).changes
+    assert {one.kind for one in found} & {"tables"} == wanted
