@@ -85,6 +85,8 @@ def test_the_engineers_question_is_answered_on_one_screen(isthmus: Command) -> N
     text = " ".join(ended.stdout.split())
     assert "Limit: 328 us an item: the link to the device, full duplex" in text
     assert "No hardware was used" in text
+    assert "On a board at least 457 us an item, if the kernel reads and writes each byte" in text
+    assert "How: xrt:0@card=u250 is card:u250 driven by XRT native" in text
     assert "AMD's OpenCL" in text
     narrow = isthmus(*QUESTION, "card:u250,memory.banks=1,kernel.reaches_host=false").stdout
     assert "457 us an item: one memory bank of the card, which both" in " ".join(narrow.split())

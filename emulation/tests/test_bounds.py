@@ -264,6 +264,43 @@ def test_a_change_gains_what_remains_beside_it(
     assert {change.kind for change in found.changes} == wanted
 
 
+def test_a_thread_that_only_prepares_buffers_does_not_count(tmp_path: Path) -> None:
+    card, host = overlapping(items=20, every_ms=6, computed_ms=5)
+    heading, *calls = host.splitlines()
+    prepares = [f"call\t8\t{n}\t1\t0" for n in range(30)]
+    files = [tmp_path / "0.tsv", tmp_path / "host-7.tsv"]
+    files[0].write_text(card)
+    files[1].write_text("\n".join([heading, *prepares, *calls, ""]))
+    (found,) = bounds.regions(event_files.read(files), [boards.named("u250")])
+    assert found.way == (1, 2)
+    told = bounds_text.lines([found], [boards.named("u250")])
+    assert any("runs: 1 thread, 2 buffer sets" in line for line in told)
+
+
+def test_setup_of_a_whole_program_counts_once(tmp_path: Path) -> None:
+    """The first launch takes 90 ms more than each other: a second thread does not hide that."""
+    items, every, first = 10, 10, 90
+    lines = ["# card 0 board u250 program 7", f"pin\t\t0\t{5 * MS}\t0"]
+    at = 0
+    for item in range(items):
+        launch = 2 + first * (item == 0)
+        run = at + 2 + launch
+        lines += [
+            f"write\t\t{at * MS}\t{2 * MS}\t4096\tbank0\t0\t{2 * MS}\t1\t1",
+            f"launch\tk_1\t{(at + 2) * MS}\t{launch * MS}\t0",
+            f"facts\tk_1\t1\t{MS}\t{MS}\t0\tin\tbank0\tr\t4096\t1",
+            f"kernel\tk_1\t{run * MS}\t{6 * MS}\t4096\tgiven\t{MS}\t{6 * MS}\t{6 * MS}",
+        ]
+        at = run + 6
+    (tmp_path / "0.tsv").write_text("\n".join([*lines, ""]))
+    (found,) = bounds.regions(event_files.read([tmp_path / "0.tsv"]), [boards.named("u250")])
+    assert found.seconds == pytest.approx((items * every + first) / 1e3)
+    assert found.modelled_s == pytest.approx(found.seconds, rel=0.05)
+    changes = [one for one in found.changes if one.kind == "threads"]
+    assert all(one.item_s * items >= first / 1e3 + items * 6 / 1e3 for one in changes)
+    assert changes
+
+
 @pytest.mark.parametrize(
     ("ports", "moves"),
     [
@@ -289,7 +326,7 @@ def test_the_argument_that_needs_another_bank_is_named(
 
 def test_a_loop_that_adds_up_gets_partial_sums(tmp_path: Path) -> None:
     file = tmp_path / "0.tsv"
-    loop = f"its loop at line 5, II 7: floating-point sum\t7\t{6 * MS}"
+    loop = f"its loop at line 5, II 7: floating-point sum\tpartial sums\ts\t7\t{6 * MS}\t8"
     file.write_text(
         "# card 0 board u250 program 7\n"
         f"facts\tk_1\t1\t{MS // 2}\t{MS // 2}\t0\tin\tbank0\tr\t8\t1\n"
@@ -305,11 +342,12 @@ def test_a_loop_that_adds_up_gets_partial_sums(tmp_path: Path) -> None:
 
 def of_one_loop(file: Path, loop: str, sums: int) -> tuple[Any, str]:
     """Returns the region of a kernel that a loop bounds, and the text that names its bound."""
+    change = f"\tpartial sums\ts\t{sums}\t{6 * MS}\t8" if sums else ""
     file.write_text(
         "# card 0 board u250 program 7\n"
         f"facts\tk_1\t1\t{MS // 2}\t{MS // 2}\t0\tin\tbank0\tr\t8\t1\n"
         f"kernel\tk_1\t0\t{7 * MS}\t8\testimate\t{MS // 2}\t{7 * MS}\t{7 * MS}\t{7 * MS}"
-        f"\t{loop}\t{sums}\t{6 * MS if sums else 0}\n"
+        f"\t{loop}{change}\n"
     )
     u250 = [boards.named("u250")]
     (found,) = bounds.regions(event_files.read([file]), u250)

@@ -31,7 +31,9 @@ def regions(session: Events, boards: Sequence[Board]) -> list[Region]:
             length = session.read_fs(begin, end)
             if length and any(event.kind != "launch" for event in within):
                 host = _within(session.host, begin, end)
-                part = Part(within, host, length, boards[header.card])
+                pins = (e for e in events if e.kind == "pin" and begin <= e.begin_fs < end)
+                whole = begin if not name and session.share == 1 else None
+                part = Part([*within, *pins], host, length, boards[header.card], whole)
                 found.append(_region(part, header.card, name, (end - begin) / length))
     return found
 

@@ -9,7 +9,7 @@ from isthmus.columns import wrapped
 from isthmus.text import counted, listed
 from isthmus.thresholds import AS_FAST_WAY
 from isthmus.units import format_seconds, percent
-from isthmus_emulation.region import Change, Region
+from isthmus_emulation.region import LOOP_KINDS, Change, Region
 
 _MOST_LINES = 13
 """Most lines of text: with the shares above and the last line they fit a screen of 24 lines."""
@@ -27,7 +27,7 @@ _MOSTLY = 0.5
 _MOST_OF_ITEM = 0.9
 """Least share of an item's time, in transfers and computing, that bounds a single thread."""
 _MORE_SETS = ("double buffering", "threads")
-_OF_LOOPS = ("wide ports", "partial sums")
+_OF_LOOPS = ("wide ports", *LOOP_KINDS)
 _LIMITS = {
     "link in": "the link to the card",
     "link out": "the link to the host",
@@ -79,9 +79,10 @@ def _region(region: Region, board: Board) -> Iterator[str]:
     elif region.shares["bank"] > _BUSY and region.way.sets > 1:
         yield f"  not modelled: on a board kernel and transfers share {region.bank}'s rate"
     if region.computed_s and region.way.sets > 1:
+        sets = region.buffer_sets or region.way.sets
         yield (
             f"  runs: {counted(region.way.threads, 'thread', 'threads')}, "
-            f"{counted(region.way.sets, 'buffer set', 'buffer sets')}; the host computes "
+            f"{counted(sets, 'buffer set', 'buffer sets')}; the host computes "
             f"{format_seconds(region.computed_s)} an item"
         )
     off = abs(region.modelled_s / region.seconds - 1)
@@ -119,15 +120,18 @@ def _gain(region: Region, change: Change) -> str:
     digits = 2 if change.gain < 2 else 1 if change.gain < 10 else 0
     times = f"{change.gain:.{digits}f}"
     item, new = format_seconds(change.before_s), format_seconds(change.item_s)
-    where = "on a board" if change.before_s > region.item_s * _SAME else "model"
+    where = "estimate of the changed source" if change.kind in LOOP_KINDS else "model"
+    if change.before_s > region.item_s * _SAME:
+        where = "on a board"
     return f"{new} an item in place of {item}, {times} times as fast ({where})"
 
 
 def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
     """Returns why the program is slow, and what to change, as two texts."""
+    if change.kind in LOOP_KINDS:
+        return _loop(region, change)
     kernels = {
         "wide ports": lambda: _elements(region, board),
-        "partial sums": lambda: _sums(region),
         "two banks": lambda: _shared(region),
         "host memory": lambda: _transfers(region),
         "mapped buffers": lambda: _copies(region),
@@ -146,15 +150,27 @@ def _elements(region: Region, board: Board) -> tuple[str, str]:
     return reason, f"widen its ports to {wide} bytes (hls::vector), and {arrays}"
 
 
-def _sums(region: Region) -> tuple[str, str]:
-    kernel = next(one for one in region.kernels if one.partial_sums)
-    sums = kernel.partial_sums
-    pragmas = f"ARRAY_PARTITION complete and DEPENDENCE distance={sums} true"
-    return (
-        f"kernel {kernel.instance}: {kernel.loop}, each waits for the one before",
-        f"keep {sums} partial results in turn, p[i % {sums}], and join them behind the loop "
-        f"(p needs {pragmas}, which HLS may not see)",
-    )
+def _loop(region: Region, change: Change) -> tuple[str, str]:
+    kernel = next(one for one in region.kernels if one.instance == change.kernel)
+    name, count = change.name, change.number
+    distance = f"DEPENDENCE distance={count} true"
+    changes = {
+        "partial sums": f"keep {count} partial results in turn, p[i % {count}], and join them "
+        f"behind the loop (p needs ARRAY_PARTITION complete and {distance}, which HLS may not "
+        "see)",
+        "local array": f"copy the {count} elements of {name} into a local array, work on that, "
+        "and copy it back once",
+        "tables": f"add to {count} tables in turn, {name}[i % {count}][...], and add them up "
+        f"behind the loop ({name} needs ARRAY_PARTITION dim=1 complete and {distance})",
+        "own ports": f"a bundle for each of {name} (INTERFACE m_axi bundle=)",
+        "partition": f"#pragma HLS ARRAY_PARTITION variable={name} dim={count} complete",
+        "line buffer": f"read each word of {name} once, into a line buffer of the last rows and "
+        "a window (both need ARRAY_PARTITION complete, the line buffer in dim=1)",
+        "shift register": f"read each word of {name} once, into a shift register "
+        "(ARRAY_PARTITION complete), and unroll the loop over it (constant length)",
+    }
+    waits = ", each waits for the one before" * (change.kind == "partial sums")
+    return f"kernel {kernel.instance}: {kernel.loop}{waits}", changes[change.kind]
 
 
 def _shared(region: Region) -> tuple[str, str]:

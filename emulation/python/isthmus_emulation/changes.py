@@ -13,8 +13,8 @@ from isthmus.models import host_memory
 from isthmus.models.pipeline import MOST_SETS, Stages, Transfer
 from isthmus.thresholds import AS_FAST_WAY
 from isthmus_emulation.part import Part, union
-from isthmus_emulation.region import Change, KernelBound, Kind, Way
-from isthmus_emulation.trace import Event, KernelFacts, Port
+from isthmus_emulation.region import LOOP_KINDS, Change, KernelBound, Kind, Way
+from isthmus_emulation.trace import Event, KernelFacts, LoopChange, Port
 
 _FS = 1e-15
 _AT_ONCE = 1.03
@@ -47,17 +47,13 @@ def _of_kernels(part: Part) -> Iterator[Change]:
 
     def widened(run: Event, facts: KernelFacts) -> float | None:
         wider = element_bytes(part, facts) / widest
-        if not 0 < wider < 1 or not _is_by_elements(run, facts):
+        if not 0 < wider < 1 or not _is_by_elements(run, facts) or _reads_again(run):
             return None
         return _run_fs(run, facts, wider * _computing_fs(run, facts), facts.memory_fs)
 
-    kernels: dict[Kind, Callable[[Event, KernelFacts], float | None]] = {
-        "wide ports": widened,
-        "partial sums": _with_partial_sums,
-    }
-    for kind, run_fs in kernels.items():
-        if stages := _with_kernels(part, run_fs):
-            yield _change(part, kind, stages)
+    if stages := _with_kernels(part, widened):
+        yield _change(part, "wide ports", stages)
+    yield from _of_loops(part)
     into, out = part.in_two_banks()
     stages = _with_kernels(part, _apart) or part.stages
     yield _change(part, "two banks", replace(stages, into=into, out=out), bank_s=part.banks_apart())
@@ -67,6 +63,38 @@ def _of_kernels(part: Part) -> Iterator[Change]:
         least = host_memory.item_s(part.board, part.bytes_of("write"), part.bytes_of("read"))
         stages = replace(stages, kernel=max(stages.kernel, least), into=Transfer(), out=Transfer())
         yield _change(part, "host memory", stages, bank_s=0.0)
+
+
+def _reads_again(run: Event) -> bool:
+    """Whether a kernel reads words again and again, which wider words would not make fewer."""
+    changes = run.computing.changes if run.computing else ()
+    return any(one.kind in {"line buffer", "shift register"} for one in changes)
+
+
+def _of_loops(part: Part) -> Iterator[Change]:
+    """Yields changes of kernels' sources, whose times the card has computed with each run."""
+    found: dict[tuple[str, Kind, str], LoopChange] = {}
+    for instance, runs in part.runs.items():
+        for run in runs:
+            for one in run.computing.changes if run.computing else ():
+                known = next((kind for kind in LOOP_KINDS if kind == one.kind), None)
+                if known is not None:
+                    found.setdefault((instance, known, one.name), one)
+    for (instance, kind, name), one in found.items():
+        saved, spared_bytes = 0, 0
+        for run in part.runs[instance]:
+            for change in run.computing.changes if run.computing else ():
+                if (change.kind, change.name) == (kind, name):
+                    saved += change.saved_fs
+                    spared_bytes += max(0, run.bytes - change.bytes)
+        kernel = max(0.0, part.kernel - saved * _FS / part.items)
+        stages = replace(part.stages, kernel=kernel)
+        # At most all of the spared bytes are those of the busiest memory.
+        bank_s = part.bank()[1]
+        if spared_bytes and part.board.has("memory"):
+            bank_s = max(0.0, bank_s - spared_bytes / part.board.bank_rate() / part.items)
+        changed = _change(part, kind, stages, bank_s=bank_s)
+        yield changed._replace(kernel=instance, name=name, number=one.number)
 
 
 def _of_host(part: Part) -> Iterator[Change]:
@@ -164,13 +192,6 @@ def _run_fs(run: Event, facts: KernelFacts, computing: float, memory: float) -> 
     return run.duration_fs - today + max(computing, memory)
 
 
-def _with_partial_sums(run: Event, facts: KernelFacts) -> float | None:
-    if run.computing is None or not run.computing.partial_sums:
-        return None
-    computing = _computing_fs(run, facts) - run.computing.spared_fs
-    return _run_fs(run, facts, computing, facts.memory_fs)
-
-
 def _apart(run: Event, facts: KernelFacts) -> float | None:
     if facts.apart_fs >= facts.memory_fs:
         return None
@@ -195,8 +216,9 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
     run, facts = next(
         ((one, one.facts) for one in runs if isinstance(one.facts, KernelFacts)), (runs[0], None)
     )
+    loop = run.computing.bound if run.computing else ""
     if facts is None or not seconds:
-        return KernelBound(instance, len(runs), seconds)
+        return KernelBound(instance, len(runs), seconds, loop=loop)
     gains_by_banks = facts.apart_fs * _WORTH < facts.memory_fs
     memory, shared = _shared(facts.ports) if gains_by_banks else ("", {})
     found = KernelBound(
@@ -206,8 +228,7 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
         bytes_per_s=max(port.bytes for port in facts.ports) / seconds,
         element_bytes=element_bytes(part, facts),
         by="memory",
-        loop=run.computing.bound if run.computing else "",
-        partial_sums=run.computing.partial_sums if run.computing else 0,
+        loop=loop,
         shared=tuple(shared),
         moves=_to_move(shared),
         memory=memory,

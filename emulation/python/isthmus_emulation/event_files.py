@@ -19,6 +19,7 @@ from isthmus_emulation.trace import (
     Header,
     KernelFacts,
     KernelTime,
+    LoopChange,
     Port,
     TransferFacts,
 )
@@ -248,7 +249,10 @@ def _kernel_time(words: list[str]) -> KernelTime:
     memory, computing, least = map(int, numbers)
     if how != ESTIMATE:
         return KernelTime(how == "given", memory, computing, least)
-    most, bound, sums, spared = words[4:]
-    return KernelTime(
-        True, memory, computing, least, int(most), bound, True, int(sums), int(spared)
+    most, bound, *rest = words[4:]
+    fields = zip(*(rest[field::5] for field in range(5)), strict=True)
+    changes = tuple(
+        LoopChange(kind, name, int(count), int(saved), int(moved))
+        for kind, name, count, saved, moved in fields
     )
+    return KernelTime(True, memory, computing, least, int(most), bound, True, changes)

@@ -33,8 +33,23 @@ class Part:
     """The events of a region, and the stages of its items."""
 
     def __init__(
-        self, events: Sequence[Event], host: Sequence[Event], length_fs: int, board: Board
+        self,
+        events: Sequence[Event],
+        host: Sequence[Event],
+        length_fs: int,
+        board: Board,
+        begin_fs: int | None = None,
     ) -> None:
+        """Finds the stages.
+
+        Args:
+            events: Events of the card in the region.
+            host: Events of the host in the region.
+            length_fs: Length of the region.
+            board: Board of the card.
+            begin_fs: Begin of a whole program, whose setup counts once. None: the region is marked.
+
+        """
         self.board = board
         self.length = length_fs * _FS
         self.events = events
@@ -46,29 +61,53 @@ class Part:
         longest = max(runs.values(), key=lasting, default=[])
         self.items = len(longest) or max(len(self.of["write"]), len(self.of["read"]))
         self.kernel = union(self.of["kernel"]) / self.items
-        self.busy = union(events)
+        self.busy = union(event for some in self.of.values() for event in some)
+        first = min((e.begin_fs for e in events if e.kind in {"launch", "kernel"}), default=0)
         calls = [event for event in host if event.kind == "call"]
         self.copied = lasting(event for event in host if event.kind == "host copy") / self.items
         self.computed = max(self.copied, sum(call.bytes for call in calls) * _FS / self.items)
-        self.threads = _threads(calls)
+        # A thread that only prepares buffers makes its calls before the first kernel.
+        self.threads = _threads([call for call in calls if call.begin_fs >= first])
         self.buffer_sets = _buffer_sets(longest)
         self.stages = self._stages()
+        self.pinned = 0.0
+        """Seconds for the pages of the buffers, which a buffer set more makes longer."""
+        self.setup = 0.0
+        """Seconds of a whole program that more items do not make longer."""
+        if begin_fs is not None and self.items > 1:
+            self.pinned = lasting(event for event in events if event.kind == "pin")
+            self.setup = self._setup((first - begin_fs) * _FS)
         self.overlaps = self.items > 1 and self._overlaps()
         if not self.overlaps:  # the host takes the time that the card is idle
-            left = max(0.0, self.length / self.items - (self.stages.serial - self.computed))
+            recurring = (self.length - self.setup) / self.items
+            left = max(0.0, recurring - (self.stages.serial - self.computed))
             self.stages = replace(self.stages, host_before=left / 2, host_after=left / 2)
         self.way, self.order = self._way()
         self.modelled = self.total(self.stages, self.way, self.order)
 
+    def _setup(self, until_first: float) -> float:
+        """Returns the seconds that a program takes once: before its first kernel, and to load it.
+
+        ``until_first``: seconds until the program starts its first kernel.
+        """
+        launches = [event.duration_fs * _FS for event in self.of["launch"]]
+        wakes = max(launches, default=0.0) - statistics.median(launches or [0.0])
+        return max(0.0, until_first - self.stages.host_before - self._into_s()) + wakes
+
+    def _into_s(self) -> float:
+        return self.stages.into.fixed + self.stages.into.data
+
     def total(self, stages: Stages, way: Way, order: Order = "ahead") -> float:
         """Returns the seconds that the model gives for the region."""
+        more = max(0, way.sets - max(1, self.buffer_sets)) / max(1, self.buffer_sets)
+        once = self.setup + more * self.pinned
         if way.threads == 1 and way.sets > 1:
-            return pipeline.one_thread_s(stages, self.items, way.sets, order)
-        return pipeline.total_s(stages, self.items, way.sets)
+            return once + pipeline.one_thread_s(stages, self.items, way.sets, order)
+        return once + pipeline.total_s(stages, self.items, way.sets)
 
     def _overlaps(self) -> bool:
         """Whether the card's work overlaps with itself, or with computing for other buffer sets."""
-        work = (self.stages.serial - self.computed) * self.items
+        work = (self.stages.serial - self.computed) * self.items + self.setup
         # the model is longer than the region, as launches from a queue take less
         if work - self.length >= _OVERLAPS * self.length:
             return True

@@ -5,13 +5,24 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from isthmus.models import pipeline
 
-Kind = Literal[
-    "wide ports",
+LoopKind = Literal[
     "partial sums",
+    "local array",
+    "tables",
+    "own ports",
+    "partition",
+    "line buffer",
+    "shift register",
+]
+"""Changes of a kernel's source (``isthmus_emulation.estimate.remedies``)."""
+LOOP_KINDS: tuple[LoopKind, ...] = get_args(LoopKind)
+Kind = Literal[
+    LoopKind,
+    "wide ports",
     "two banks",
     "double buffering",
     "threads",
@@ -39,6 +50,12 @@ class Change(NamedTuple):
     """Number of buffer sets after the change."""
     before_s: float = 0.0
     """Present seconds of an item, including a board's memory where that is slower than the card."""
+    kernel: str = ""
+    """Kernel whose source a change of a loop concerns."""
+    name: str = ""
+    """Variable or arguments that a change of a loop concerns."""
+    number: int = 0
+    """Number that a change of a loop needs, such as that of partial sums; 0: none."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +72,6 @@ class KernelBound:
     by: Literal["elements", "memory", "computing"] = "computing"
     loop: str = ""
     """Loop with the most cycles in an estimate; empty without an estimate."""
-    partial_sums: int = 0
-    """Number of partial sums in ``loop`` that save time; 0: partial sums save none."""
     shared: tuple[str, ...] = ()
     """Arguments that share the busiest memory, if separate banks are faster; else empty."""
     moves: tuple[str, ...] = ()

@@ -25,6 +25,20 @@ class Header(msgspec.Struct):
     program: int
 
 
+class LoopChange(NamedTuple):
+    """A change of a kernel's source, and what it saves in a run."""
+
+    kind: str
+    name: str
+    """Variable or arguments that change."""
+    number: int
+    """Number that the change needs, such as that of partial sums; 0: none."""
+    saved_fs: int
+    """Femtoseconds that the run takes less; below 0: more."""
+    bytes: int
+    """Bytes that the run moves with the change."""
+
+
 class KernelTime(NamedTuple):
     """Parts of the time of a kernel's run, in femtoseconds."""
 
@@ -39,9 +53,8 @@ class KernelTime(NamedTuple):
     bound: str = ""
     """Loop that takes most of an estimate; empty without an estimate."""
     is_estimate: bool = False
-    partial_sums: int = 0
-    """Number of partial sums in the loop of ``bound`` that save time; 0: they save none."""
-    spared_fs: int = 0
+    changes: tuple[LoopChange, ...] = ()
+    """Changes of the kernel's source, of which some may save nothing."""
 
 
 class TransferFacts(NamedTuple):

@@ -432,7 +432,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 11) {
+    if (run->abi < 12) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

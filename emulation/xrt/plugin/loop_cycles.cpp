@@ -9,7 +9,6 @@ void Cycles::add(const Cycles& other) {
   most += other.most;
   if (other.longest_cycles > longest_cycles) {
     longest = other.longest;
-    spared = other.spared;
     longest_cycles = other.longest_cycles;
   }
 }
@@ -30,22 +29,26 @@ Counts& Counts::inner(unsigned number) {
   return *found;
 }
 
-Cycles Counts::cycles() const {
+Cycles Counts::cycles(const isthmus_loop_cost* costs) const {
   Cycles all;
   for (unsigned number = 0; number < entries_.size(); ++number) {
-    all.add(loop(number));
+    all.add(loop(costs, number));
   }
-  for (const auto& [number, region] : regions()) {
+  for (const auto& [number, region] : regions(costs)) {
     all.add(region);
   }
   return all;
 }
 
-Cycles Counts::loop(unsigned number) const {
-  if (number >= entries_.size()) {
-    return {};
+double Counts::trips(unsigned number) const {
+  if (number >= entries_.size() || entries_[number].begun == 0) {
+    return 0;
   }
-  const isthmus_loop_cost& cost = isthmus_estimated.costs[number];
+  return static_cast<double>(entries_[number].times) / static_cast<double>(entries_[number].begun);
+}
+
+Cycles Counts::loop(const isthmus_loop_cost* costs, unsigned number) const {
+  const isthmus_loop_cost& cost = costs[number];
   const auto begun = static_cast<double>(entries_[number].begun);
   const auto times = static_cast<double>(entries_[number].times);
   Cycles loop;
@@ -53,16 +56,12 @@ Cycles Counts::loop(unsigned number) const {
   loop.most = begun * cost.entry_most + times * cost.iteration_most;
   loop.longest = number;
   loop.longest_cycles = loop.most;
-  // After the loop, its partial sums are added up, one after the other.
-  const double adding = begun * cost.partial_sums * cost.partial_sums;
-  const double iterations = times * (cost.iteration_least + cost.iteration_most) / 2;
-  loop.spared = std::max(0.0, cost.spared * iterations - adding);
   return loop;
 }
 
 /// Returns the cycles of each DATAFLOW region, whose processes work at once. In a region's first
 /// run a process that needs a whole array begins when the array's writer has ended.
-std::map<int, Cycles> Counts::regions() const {
+std::map<int, Cycles> Counts::regions(const isthmus_loop_cost* costs) const {
   struct Region {
     Cycles first;
     Cycles longest;
@@ -71,9 +70,9 @@ std::map<int, Cycles> Counts::regions() const {
   std::map<int, Region> found;
   std::map<unsigned, Cycles> ends;
   for (const auto& [number, process] : inner_) {
-    const isthmus_loop_cost& cost = isthmus_estimated.costs[number];
+    const isthmus_loop_cost& cost = costs[number];
     Region& region = found[cost.region];
-    const Cycles cycles = process->cycles();
+    const Cycles cycles = process->cycles(costs);
     if (cycles.most >= region.longest.most) {
       region.longest = cycles;
     }

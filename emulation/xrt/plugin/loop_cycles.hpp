@@ -17,7 +17,6 @@ struct Cycles {
   double most = 0;
   unsigned longest = 0;       ///< number of the loop with most cycles
   double longest_cycles = 0;  ///< the most cycles that loop may take
-  double spared = 0;          ///< cycles of that loop that partial sums would save
 
   [[nodiscard]] double likely() const { return (least + most) / 2; }
   void add(const Cycles& other);
@@ -29,16 +28,18 @@ class Counts {
   void begin() { entries_.assign(isthmus_estimated.count, {}); }
   void note(unsigned number, std::uint64_t times);
   Counts& inner(unsigned number);
-  /// Returns the estimated cycles: counts times the loops' costs.
-  [[nodiscard]] Cycles cycles() const;
+  /// Returns the estimated cycles: counts times the loops' costs, which may be those of a change.
+  [[nodiscard]] Cycles cycles(const isthmus_loop_cost* costs = isthmus_estimated.costs) const;
+  /// Returns the mean number of iterations of a loop; 0 if it never began.
+  [[nodiscard]] double trips(unsigned number) const;
 
  private:
   struct Entry {
     std::uint64_t begun = 0;
     std::uint64_t times = 0;
   };
-  [[nodiscard]] Cycles loop(unsigned number) const;
-  [[nodiscard]] std::map<int, Cycles> regions() const;
+  [[nodiscard]] Cycles loop(const isthmus_loop_cost* costs, unsigned number) const;
+  [[nodiscard]] std::map<int, Cycles> regions(const isthmus_loop_cost* costs) const;
 
   std::vector<Entry> entries_;
   std::map<unsigned, std::shared_ptr<Counts>> inner_;

@@ -3,10 +3,57 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <functional>
+#include <span>
+#include <string_view>
 
 #include "hls/isthmus_turns.h"
 
 namespace isthmus::card::plugin {
+
+namespace {
+
+/// Most iterations of a loop that a change unrolls: HLS would need as many operators.
+constexpr double most_unrolled = 128;
+/// Largest local array that a change may need: a ZCU104 has 1.4 MB of block RAM (DS891).
+constexpr std::uint64_t most_local_bytes = std::uint64_t{1} << 20U;
+/// Least ratio of a run's bytes before and after a change that reads each word once.
+constexpr std::uint64_t least_repeats = 2;
+
+bool names(const char* const* arguments, std::string_view name) {
+  while (*arguments != nullptr && *arguments != name) {
+    ++arguments;
+  }
+  return *arguments != nullptr;
+}
+
+std::uint64_t bytes_of(const Pieces& pieces) {
+  std::uint64_t bytes = 0;
+  for (const auto& [begin, end] : pieces.ends()) {
+    bytes += end - begin;
+  }
+  return bytes;
+}
+
+/// Returns how many bytes lie from the first to the last byte of two sets.
+std::uint64_t range_of(const Pieces& one, const Pieces& other) {
+  std::uint64_t begin = ~std::uint64_t{0};
+  std::uint64_t end = 0;
+  for (const Pieces& pieces : {std::cref(one), std::cref(other)}) {
+    if (!pieces.ends().empty()) {
+      begin = std::min(begin, pieces.ends().begin()->first);
+      end = std::max(end, pieces.ends().rbegin()->second);
+    }
+  }
+  return end > begin ? end - begin : 0;
+}
+
+std::uint64_t share_of(std::uint64_t bytes, std::uint64_t after, std::uint64_t before) {
+  const double share = before > 0 ? static_cast<double>(after) / static_cast<double>(before) : 1;
+  return static_cast<std::uint64_t>(share * static_cast<double>(bytes));
+}
+
+}  // namespace
 
 void Phases::begin(std::vector<Window>& windows) {
   *this = Phases();
@@ -97,6 +144,23 @@ std::size_t Phases::stages() {
   return most;
 }
 
+double Phases::Phase::share(const Alike& alike) const {
+  double times = 0;
+  for (const auto& [moved, some] : runs) {
+    times += static_cast<double>(some.times);
+  }
+  return times > 0 ? static_cast<double>(alike.times) / times
+                   : 1 / static_cast<double>(runs.size());
+}
+
+std::uint64_t Phases::total(const Moved& moved) {
+  std::uint64_t bytes = 0;
+  for (const Traffic& one : moved) {
+    bytes += one.read + one.written;
+  }
+  return bytes;
+}
+
 void Phases::finish(isthmus_kernel_run& run) const {
   Phase rest{.counts = all_, .runs = {}};
   Cycles all = all_.cycles();
@@ -108,33 +172,113 @@ void Phases::finish(isthmus_kernel_run& run) const {
   rest.runs[left] = {.runs = 1, .times = 1};
   report(run, rest, left);
   std::snprintf(&run.bound[0], sizeof(run.bound), "%s", bound_of(all).c_str());
-  run.partial_sums = all.spared > 0 ? isthmus_estimated.costs[all.longest].partial_sums : 0;
-  run.spared_cycles = all.spared;
+  if (run.change != nullptr) {
+    for (const isthmus_loop_change& change :
+         std::span(isthmus_estimated.changes, isthmus_estimated.change_count)) {
+      report_change(run, change);
+    }
+  }
+}
+
+void Phases::report_moved(isthmus_kernel_run& run, const Moved& moved) const {
+  for (std::size_t n = 0; n < moved.size(); ++n) {
+    const std::uint64_t address = (*windows_)[n].card_address;
+    if (moved[n].read > 0) {
+      check(run.moved(run.card, address, moved[n].read, 0));
+    }
+    if (moved[n].written > 0) {
+      check(run.moved(run.card, address, moved[n].written, 1));
+    }
+  }
 }
 
 /// Reports a phase's runs to the card, and subtracts their moved bytes from `left`.
 void Phases::report(isthmus_kernel_run& run, const Phase& phase, Moved& left) const {
   const Cycles cycles = phase.counts.cycles();
-  double times = 0;
-  for (const auto& [moved, alike] : phase.runs) {
-    times += static_cast<double>(alike.times);
-  }
   for (const auto& [moved, alike] : phase.runs) {
     for (std::size_t n = 0; n < moved.size(); ++n) {
-      const std::uint64_t address = (*windows_)[n].card_address;
       left[n].read -= moved[n].read * alike.runs;
       left[n].written -= moved[n].written * alike.runs;
-      if (moved[n].read > 0) {
-        check(run.moved(run.card, address, moved[n].read, 0));
-      }
-      if (moved[n].written > 0) {
-        check(run.moved(run.card, address, moved[n].written, 1));
-      }
     }
-    const double share = times > 0 ? static_cast<double>(alike.times) / times
-                                   : 1 / static_cast<double>(phase.runs.size());
+    report_moved(run, moved);
+    const double share = phase.share(alike);
     check(run.phases(run.card, alike.runs, share * cycles.least, share * cycles.likely(),
                      share * cycles.most));
+  }
+}
+
+/// Reports the phases that the run would have with a change of the source. Reports nothing where
+/// the change would need a large local array, unroll a long loop, or spare no access.
+void Phases::report_change(isthmus_kernel_run& run, const isthmus_loop_change& change) const {
+  if (change.unrolled != 0) {
+    const auto of = phases_.find(change.unrolled);
+    if (of == phases_.end() || of->second.counts.trips(change.unrolled) > most_unrolled) {
+      return;
+    }
+  }
+  const Moved whole = moved();
+  Moved once = whole;  // what the run moves with the change
+  Moved local(whole.size());
+  double elements = 0;
+  for (std::size_t n = 0; n < whole.size(); ++n) {
+    Window& window = (*windows_)[n];
+    if (!names(change.arguments, window.argument->name)) {
+      continue;
+    }
+    once[n] = {.read = std::min(whole[n].read, bytes_of(window.read.all())),
+               .written = std::min(whole[n].written, bytes_of(window.written))};
+    if (change.moves == isthmus_moves::before_and_after) {
+      const std::uint64_t range = range_of(window.read.all(), window.written);
+      if (range > most_local_bytes) {
+        return;
+      }
+      local[n] = {.read = range, .written = whole[n].written > 0 ? range : 0};
+      once[n] = {};
+      elements += static_cast<double>(range) / static_cast<double>(window.argument->element_bytes);
+    }
+  }
+  const bool reads_once =
+      change.moves == isthmus_moves::once || change.moves == isthmus_moves::in_one_loop;
+  if (reads_once && total(whole) < least_repeats * total(once)) {
+    return;
+  }
+  const auto count = static_cast<std::uint64_t>(elements);
+  check(run.change(run.card, change.kind, change.name, change.count > 0 ? change.count : count));
+  if (change.moves == isthmus_moves::in_one_loop) {
+    double cycles = all_.cycles(change.costs).likely();
+    for (const auto& [number, phase] : phases_) {
+      cycles += phase.counts.cycles(change.costs).likely();
+    }
+    report_moved(run, once);
+    check(run.changed_phases(run.card, 1, cycles));
+    return;
+  }
+  Moved left = once;
+  for (const auto& [number, phase] : phases_) {
+    const double cycles = phase.counts.cycles(change.costs).likely();
+    for (const auto& [moved, alike] : phase.runs) {
+      Moved now(moved.size());
+      for (std::size_t n = 0; n < moved.size(); ++n) {
+        now[n] = {.read = share_of(moved[n].read, once[n].read, whole[n].read),
+                  .written = share_of(moved[n].written, once[n].written, whole[n].written)};
+        left[n].read -= std::min(left[n].read, now[n].read * alike.runs);
+        left[n].written -= std::min(left[n].written, now[n].written * alike.runs);
+      }
+      report_moved(run, now);
+      check(run.changed_phases(run.card, alike.runs, phase.share(alike) * cycles));
+    }
+  }
+  report_moved(run, left);
+  check(run.changed_phases(run.card, 1, all_.cycles(change.costs).likely()));
+  for (const bool writes : {false, true}) {  // the copies into local arrays, and back
+    Moved copied(local.size());
+    for (std::size_t n = 0; n < local.size(); ++n) {
+      (writes ? copied[n].written : copied[n].read) = writes ? local[n].written : local[n].read;
+    }
+    if (total(copied) > 0) {
+      report_moved(run, copied);
+      check(run.changed_phases(run.card, 1, elements));
+    }
   }
 }
 

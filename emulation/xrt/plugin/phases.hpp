@@ -34,7 +34,8 @@ class Phases {
   void end_region();
   /// Returns the stages of the longest pipeline in which the running function is.
   [[nodiscard]] static std::size_t stages();
-  /// Reports all phases to the card, which do not overlap; the last is the rest of the run.
+  /// Reports all phases to the card, which do not overlap; the last is the rest of the run. Then
+  /// reports the phases that the run would have with each change of the source.
   void finish(isthmus_kernel_run& run) const;
 
  private:
@@ -54,7 +55,13 @@ class Phases {
   struct Phase {
     Counts counts;
     std::map<Moved, Alike> runs;
+
+    /// Returns the share of the phase's cycles that some of its runs take.
+    [[nodiscard]] double share(const Alike& alike) const;
   };
+
+  /// Returns the sum of the bytes read and written.
+  static std::uint64_t total(const Moved& moved);
 
   static constexpr unsigned none = ~0U;
 
@@ -64,6 +71,8 @@ class Phases {
   void begin_phase(unsigned number);
   void end_phase(unsigned number, std::uint64_t times);
   void report(isthmus_kernel_run& run, const Phase& phase, Moved& left) const;
+  void report_change(isthmus_kernel_run& run, const isthmus_loop_change& change) const;
+  void report_moved(isthmus_kernel_run& run, const Moved& moved) const;
 
   std::vector<Window>* windows_ = nullptr;
   Counts all_;

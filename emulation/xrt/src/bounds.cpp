@@ -25,14 +25,6 @@ std::vector<PortWork> apart(std::vector<PortWork> ports, std::size_t banks) {
   return ports;
 }
 
-/// Returns the same work with all data in host memory.
-std::vector<PortWork> in_host_memory(std::vector<PortWork> ports) {
-  for (PortWork& port : ports) {
-    port = {.writes = port.writes, .target = Target::host, .bytes = port.bytes};
-  }
-  return ports;
-}
-
 }  // namespace
 
 /// Returns the facts of a transfer: its memory, its start-up, its whole duration on an idle
@@ -69,19 +61,21 @@ void Device::record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
     const Board& board = timing_->board();
     const std::vector<PortWork> ports = ports_of(outcome.moved);
     const auto banks = static_cast<std::size_t>(board.memory ? board.memory->banks : 1);
-    const bool reaches_host = board.kernel && board.kernel->reaches_host;
     // The actual time of a run with several loops is longer than that of one sweep over all data.
     // The other two times are lengthened by the same factor.
     const double stretch =
         static_cast<double>(outcome.memory) /
         static_cast<double>(std::max<Time>(1, timing_->kernel(ports, outcome.sweeps)));
-    const auto stretched = [&](const std::vector<PortWork>& work) {
-      const Time one_go = timing_->kernel(work, outcome.sweeps);
+    const auto stretched = [&](Time one_go) {
       return std::to_string(static_cast<Time>(stretch * static_cast<double>(one_go)));
     };
+    // The parts of an estimated run use few ports at once, so that each has more of the link.
+    const std::string on_host = outcome.memory_on_host > 0
+                                    ? std::to_string(outcome.memory_on_host)
+                                    : stretched(timing_->kernel_on_host(ports, outcome.sweeps));
     std::string facts = std::to_string(outcome.logic) + '\t' + std::to_string(outcome.memory) +
-                        '\t' + stretched(apart(ports, banks)) + '\t' +
-                        (reaches_host ? stretched(in_host_memory(ports)) : "0");
+                        '\t' + stretched(timing_->kernel(apart(ports, banks), outcome.sweeps)) +
+                        '\t' + on_host;
     for (const Moved& one : outcome.moved) {
       facts += '\t' + one.argument + '\t' + one.memory + '\t' + (one.work.writes ? "w" : "r") +
                '\t' + std::to_string(one.work.bytes * outcome.sweeps) + '\t' +

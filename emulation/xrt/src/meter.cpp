@@ -150,8 +150,11 @@ void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string&
            '\t' + std::to_string(computing.time) + '\t' + std::to_string(computing.least);
   }
   if (computing.source == Source::estimated) {
-    more += '\t' + std::to_string(computing.most) + '\t' + computing.bound + '\t' +
-            std::to_string(computing.partial_sums) + '\t' + std::to_string(computing.spared);
+    more += '\t' + std::to_string(computing.most) + '\t' + computing.bound;
+    for (const LoopChange& change : computing.changes) {
+      more += '\t' + change.kind + '\t' + change.name + '\t' + std::to_string(change.count) + '\t' +
+              std::to_string(change.spared) + '\t' + std::to_string(change.bytes);
+    }
   }
   event("kernel", name, begin, duration, outcome.bytes, more);
   slot_->kernel_fs += static_cast<std::uint64_t>(duration);

@@ -10,6 +10,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "isthmus/card/kernel_plugin.h"
@@ -32,6 +33,13 @@ struct Bridge {
   bool has_reported = false;
   /// Sum of an estimate's phases.
   KernelOutcome estimated{};
+  /// Changes of the source, and the sum of the phases with each.
+  std::vector<LoopChange> changes{};
+  std::vector<KernelOutcome> changed{};
+
+  [[nodiscard]] Time time(double cycles) const {
+    return static_cast<Time>(std::llround(cycles * 1e15 / run->timing->kernel_hertz()));
+  }
 
   template <class Action>
   int guarded(const Action& action) {
@@ -172,21 +180,27 @@ Time latency_of(const KernelRun& run) {
   return run.timing->kernel(ports, 1);
 }
 
-/// Adds a phase. Its computing and memory overlap, except for the first word; phases do not
-/// overlap.
-void add_phase(Bridge& bridge, std::uint64_t times, double least, double cycles, double most) {
-  const double period_fs = 1e15 / bridge.run->timing->kernel_hertz();
-  const auto time = [&](double count) {
-    return static_cast<Time>(std::llround(count * period_fs));
-  };
+/// Adds a phase's data and duration. Its computing and memory overlap, except for the first word;
+/// phases do not overlap.
+void add_phase(Bridge& bridge, KernelOutcome& all, std::uint64_t times, Time computing) {
   const KernelOutcome moved = outcome_of(*bridge.run, times);
   const Time latency = moved.bytes > 0 ? latency_of(*bridge.run) : 0;
   bridge.reach->forget();
-  KernelOutcome& all = bridge.estimated;
   all.bytes += moved.bytes;
   all.memory += moved.memory;
+  if (bridge.run->wants_changes) {
+    std::vector<PortWork> ports;
+    std::ranges::transform(moved.moved, std::back_inserter(ports), &Moved::work);
+    all.memory_on_host += bridge.run->timing->kernel_on_host(std::move(ports), moved.sweeps);
+  }
   all.add(moved.moved, moved.sweeps);
-  all.duration += std::max(moved.memory, time(cycles) + static_cast<Time>(times) * latency);
+  all.duration += std::max(moved.memory, computing + static_cast<Time>(times) * latency);
+}
+
+void add_estimate(Bridge& bridge, std::uint64_t times, double least, double cycles, double most) {
+  const auto time = [&](double count) { return bridge.time(count); };
+  KernelOutcome& all = bridge.estimated;
+  add_phase(bridge, all, times, time(cycles));
   all.computing.least += time(least);
   all.computing.time += time(cycles);
   all.computing.most += time(most);
@@ -194,7 +208,21 @@ void add_phase(Bridge& bridge, std::uint64_t times, double least, double cycles,
 
 int phases(void* card, std::uint64_t times, double least, double cycles, double most) {
   auto* bridge = static_cast<Bridge*>(card);
-  return bridge->guarded([&] { add_phase(*bridge, times, least, cycles, most); });
+  return bridge->guarded([&] { add_estimate(*bridge, times, least, cycles, most); });
+}
+
+int change(void* card, const char* kind, const char* name, std::uint64_t count) {
+  auto* bridge = static_cast<Bridge*>(card);
+  return bridge->guarded([&] {
+    bridge->changes.push_back({.kind = kind, .name = name, .count = count});
+    bridge->changed.emplace_back();
+  });
+}
+
+int changed_phases(void* card, std::uint64_t times, double cycles) {
+  auto* bridge = static_cast<Bridge*>(card);
+  return bridge->guarded(
+      [&] { add_phase(*bridge, bridge->changed.back(), times, bridge->time(cycles)); });
 }
 
 int phase(void* card, double least, double cycles, double most) {
@@ -244,8 +272,15 @@ KernelOutcome estimated_outcome(Bridge& bridge, const isthmus_kernel_run& call) 
   }
   outcome.computing.source = Source::estimated;
   outcome.computing.bound = &call.bound[0];
-  outcome.computing.partial_sums = call.partial_sums;
-  outcome.computing.spared = static_cast<Time>(call.spared_cycles * 1e15 / hertz);
+  for (std::size_t n = 0; n < bridge.changes.size(); ++n) {
+    const KernelOutcome& after = bridge.changed[n];
+    LoopChange& change = bridge.changes[n];
+    const Time duration =
+        std::max(after.duration, bridge.streams != nullptr ? outcome.logic : Time{0});
+    change.spared = outcome.duration - duration;
+    change.bytes = after.bytes;
+  }
+  outcome.computing.changes = std::move(bridge.changes);
   outcome.computing.text = cycles_text(outcome.computing, hertz) + " cycles in its first run" +
                            (call.bound[0] != '\0' ? ", most in " + outcome.computing.bound : "");
   return outcome;
@@ -291,6 +326,10 @@ class Plugin final : public KernelModel {
     call.read_between = &read_between;
     call.phase = &phase;
     call.phases = &phases;
+    if (run.wants_changes) {
+      call.change = &change;
+      call.changed_phases = &changed_phases;
+    }
     const int failed = function_(&call);
     std::fflush(stdout);  // shows what the kernel has printed
     if (bridge.unset) {

@@ -125,7 +125,8 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
               note_computing(unit, {.source = source});
             }
           },
-      .depths_are_unchecked = [this, &unit] { meter_->note(unit.place, "unchecked"); }};
+      .depths_are_unchecked = [this, &unit] { meter_->note(unit.place, "unchecked"); },
+      .wants_changes = meter_->lists_events()};
   KernelOutcome outcome = unit.model->run(run);
   unit.is_long = (watch_ != nullptr && watch_->end(watched)) || unit.is_long;
   if (given) {

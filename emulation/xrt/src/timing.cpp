@@ -154,6 +154,16 @@ Time Timing::kernel(const std::vector<PortWork>& ports, std::int64_t sweeps) {
   return found->second;
 }
 
+Time Timing::kernel_on_host(std::vector<PortWork> ports, std::int64_t sweeps) {
+  if (ports.empty() || !board_.kernel || !board_.kernel->reaches_host) {
+    return 0;
+  }
+  for (PortWork& port : ports) {
+    port = {.writes = port.writes, .target = Target::host, .bytes = port.bytes};
+  }
+  return kernel(ports, sweeps);
+}
+
 Cost Timing::launch(Time waited) {
   // The board's kernel.launch_ns contains an API's software, which really runs here.
   const double fitted = board_.kernel ? board_.kernel->launch_ns : 0;

@@ -111,8 +111,8 @@ def sentence(answer: Answer) -> str:
 def lines(answer: Answer) -> Iterator[str]:
     """The advice on one screen, the answer first."""
     advice = answer.advice
-    for text in (sentence(answer), _limit(answer), _parts(answer), _how(answer)):
-        yield from wrapped(text)
+    for text in (sentence(answer), _limit(answer), _bank(answer), _parts(answer), _how(answer)):
+        yield from wrapped(text) if text else ()
     yield ""
     yield from _table(advice.best, advice.others)
     yield ""
@@ -151,6 +151,36 @@ def _fills_a_bank(answer: Answer) -> bool:
     return (job.into + job.out) / board.bank_rate() > _WHOLE_BANK * best.limit.seconds
 
 
+def board_bank_s(answer: Answer) -> float | None:
+    """Least seconds of an item on a board, whose kernel and transfers share the banks' rate.
+
+    The kernel counts as one that reads and writes each byte of an item once. None: unknown, or the
+    item does not cross card memory.
+    """
+    board, best, job = answer.board, answer.advice.best, answer.advice.job
+    if board is None or not best.place.banks or not board.has("memory"):
+        return None
+    moved = job.into + job.out if best.place.banks == 1 else max(job.into, job.out)
+    return 2 * moved / board.bank_rate()
+
+
+def _bank(answer: Answer) -> str:
+    """Words for the kernel's traffic in the banks of the transfers, which the times leave out."""
+    best = answer.advice.best
+    if best.sets == 1:
+        return ""
+    if answer.board is None:
+        return "Not considered: the kernel and the copies share the rate of the memory they use."
+    least = board_bank_s(answer)
+    if least is None or least <= best.per_item.value:
+        return ""
+    banks = "the bank" if best.place.banks == 1 else "a bank"
+    return (
+        f"On a board at least {format_seconds(least)} an item, if the kernel reads and writes each "
+        f"byte once: kernel and transfers share {banks}'s rate, which the emulated card leaves out."
+    )
+
+
 def _parts(answer: Answer) -> str:
     """Words for the time of one item at each stage of the job."""
     stages = answer.advice.stages
@@ -168,8 +198,10 @@ def _parts(answer: Answer) -> str:
 
 def _how(answer: Answer) -> str:
     if answer.emulated:
+        place = answer.advice.best.place
         return (
-            f"How: {answer.how}; the software of the API and the host's copies as measured on "
+            f"How: {place.device} is card:{answer.board_name} driven by {api_of(place)}; "
+            f"{answer.how}; the software of the API and the host's copies as measured on "
             "processors like these. No hardware was used."
         )
     real = answer.records[answer.advice.best.place.device].real
@@ -217,6 +249,7 @@ def as_json(answer: Answer) -> str:
             "how": answer.how,
             "hardware": not answer.emulated and answer.records[advice.best.place.device].real,
             "best": plain(advice.best),
+            "board_bank_s": board_bank_s(answer),
             "alternatives": [plain(plan) for plan in advice.others],
         }
     )

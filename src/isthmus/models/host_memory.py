@@ -184,9 +184,16 @@ def sweep_s(board: Board, kernel: str, size: int) -> float:
 
 
 def item_s(board: Board, into: float, out: float) -> float:
-    """Least seconds of a kernel that reads ``into`` and writes ``out`` bytes of host memory."""
-    kernel = "copy" if into and out else "read" if into else "write"
-    return sweep_s(board, kernel, round(max(into, out)))
+    """Least seconds of a kernel that reads ``into`` and writes ``out`` bytes of host memory.
+
+    Both directions move the smaller number of bytes at once; then one moves the rest alone.
+    """
+    more, less = round(max(into, out)), round(min(into, out))
+    alone = "read" if into > out else "write"
+    if not less:
+        return sweep_s(board, alone, more)
+    rest_s = sweep_s(board, alone, more) - sweep_s(board, alone, less)
+    return sweep_s(board, "copy", less) + max(0.0, rest_s)
 
 
 def bandwidth(board: Board, kernel: str, size: int, iterations: int = 1024) -> float:

@@ -2,6 +2,7 @@
 
 ``reader`` reads the kernel's code with libclang. ``rules`` computes cycles by the rules that the
 vendor's HLS documents, ``rewriter`` inserts the counters of loops, and ``table`` writes the costs.
+``remedies`` finds changes of the source, with the costs of the changed loops.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def counted(
     if found is None:
         return Counted(None, "libclang finds no such function")
     estimate = rules.estimate(
-        found.code, clock_mhz or DATA_MHZ, has_card=has_card, part=part
+        found.code, clock_mhz or DATA_MHZ, has_card=has_card, part=part,
+        with_changes=clock_mhz is not None,
     )  # fmt: skip
     numbers = {cost.number for cost in estimate.costs}
     counters = [one for one in found.counters if one.number in numbers]

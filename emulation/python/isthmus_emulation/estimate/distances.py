@@ -175,9 +175,9 @@ def _assigned(one: Assign, name: str) -> Iterator[_Step | None]:
     if not isinstance(target, Element) or target.array != name:
         yield from _reads(value, name)
         return
-    index = _linear(target.indices[0]) if len(target.indices) == 1 else None
+    index = linear(target.indices[0]) if len(target.indices) == 1 else None
     is_move = isinstance(value, Element) and value.array == name and len(value.indices) == 1
-    of = _linear(value.indices[0]) if is_move else None  # type: ignore[union-attr]
+    of = linear(value.indices[0]) if is_move else None  # type: ignore[union-attr]
     if index is None or (is_move and of is None):
         yield None
     elif of is not None:
@@ -190,7 +190,7 @@ def _assigned(one: Assign, name: str) -> Iterator[_Step | None]:
 
 def _reads(value: Expression, name: str) -> Iterator[_Step | None]:
     if isinstance(value, Element) and value.array == name:
-        index = _linear(value.indices[0]) if len(value.indices) == 1 else None
+        index = linear(value.indices[0]) if len(value.indices) == 1 else None
         is_constant = index is not None and set(index) <= {""}
         yield _Step("read", index.get("", 0)) if index is not None and is_constant else None
     elif isinstance(value, Array) and value.name == name:
@@ -204,7 +204,7 @@ def _reads(value: Expression, name: str) -> Iterator[_Step | None]:
             yield from _reads(one, name)
 
 
-def _linear(value: Expression) -> dict[str, int] | None:
+def linear(value: Expression) -> dict[str, int] | None:
     """Returns coefficients of variables, the constant under an empty name; None: not linear."""
     if isinstance(value, Constant):
         return None if value.value is None else {"": value.value}
@@ -213,7 +213,7 @@ def _linear(value: Expression) -> dict[str, int] | None:
     if isinstance(value, Operation) and value.kind in {"add", "subtract"}:
         if len(value.operands) != 2:
             return None
-        left, right = map(_linear, value.operands)
+        left, right = map(linear, value.operands)
         if left is None or right is None:
             return None
         sign = 1 if value.kind == "add" else -1

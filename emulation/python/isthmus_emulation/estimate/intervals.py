@@ -16,7 +16,7 @@ from isthmus_emulation.estimate.schedule import (
     Scheduler,
     whole,
 )
-from isthmus_emulation.estimate.structure import Code, Span
+from isthmus_emulation.estimate.structure import Cause, Code, Span
 
 MOST_PARTS: Final = 4
 """Most parts into which HLS may partition an array without a pragma. The number is assumed: HLS
@@ -35,6 +35,8 @@ class Reason(NamedTuple):
     why: str
     sums: int = 0
     """Number of partial sums that remove the bound; 0: partial sums do not help."""
+    cause: Cause | None = None
+    """The bound for the search of changes; None if no change is known for it."""
 
 
 class Intervals:
@@ -45,8 +47,9 @@ class Intervals:
         self._scheduler = scheduler
         self._distances = Distances(code)
 
-    def ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
+    def ports(self, result: Result, fast: frozenset[str]) -> Reason:
         """Returns the cycles that an iteration occupies the busiest port, and that port's name."""
+        users: dict[str, Counter[str]] = {}
         counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
         reached: Counter[tuple[object, ...]] = Counter()
@@ -73,7 +76,9 @@ class Intervals:
             copies = self._distinct(access, fast, reached)
             bits += copies * storage.bits
             counts[name, way] = (all_of + copies, distinct + 1, bits, storage.widest)
+            users.setdefault(name, Counter())[access.array] += 0 if access.writes else copies
         least, most, why = 1.0, 1.0, ""
+        cause = None
         for (name, way), (all_of, distinct, bits, widest) in counts.items():
             storage = self._scheduler.storage(name)
             if storage.kind == "ram":
@@ -90,7 +95,9 @@ class Intervals:
             least = max(least, fewest)
             if needs > most:
                 most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
-        return Span(least, max(least, most)), why
+                arrays = tuple(users[name])
+                cause = Cause("ports", most, arrays, copies=max(users[name].values()))
+        return Reason(Span(least, max(least, most)), why, cause=cause)
 
     def waits(self, result: Result) -> int:
         """Returns the most cycles for which RAM reads, plus RAM writes, wait for a free port."""
@@ -159,7 +166,10 @@ class Intervals:
                         "(on a board wrong values)"
                     )
                 sums = whole(path.cycles) if path.adds_up and distance.is_in_turn else 0
-                found.append(Reason(Span(needs if is_sure else 1, needs), why, sums))
+                cause = Cause(
+                    "dependence", needs, (write.array,), sums, is_sum=path.kinds == {"add"}
+                )
+                found.append(Reason(Span(needs if is_sure else 1, needs), why, sums, cause))
         return found
 
     def _distance(

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from isthmus_emulation.estimate import operators, tables
+from isthmus_emulation.estimate import operators, remedies, tables
 from isthmus_emulation.estimate.arrays import KERNEL_FLOW_LATENCY
 from isthmus_emulation.estimate.beside import Beside
 from isthmus_emulation.estimate.intervals import Intervals, Reason
@@ -29,6 +29,7 @@ from isthmus_emulation.estimate.structure import (
     Array,
     Assign,
     Call,
+    Cause,
     Choice,
     Clear,
     Code,
@@ -71,13 +72,29 @@ _NONE: Final = Span(0, 0)
 
 
 def estimate(
-    code: Code, clock_mhz: float, *, has_card: bool = True, part: str = ""
+    code: Code, clock_mhz: float, *, has_card: bool = True, part: str = "",
+    with_changes: bool = False,
 ) -> Estimate:  # fmt: skip
     """Computes costs of all loops of a kernel; loop 0 is the kernel's function, once for each call.
 
-    ``has_card``: whether a card adds the time of bursts; else bursts have the latency of HLS.
+    Args:
+        code: The code of the kernel.
+        clock_mhz: Clock that operators are scheduled for.
+        has_card: Whether a card adds the time of bursts; else bursts have the latency of HLS.
+        part: Name of the device, as HLS has it; empty: an UltraScale+.
+        with_changes: Whether to find changes of the source that may shorten loops.
+
     """
-    return _Rules(code, clock_mhz, has_card, part).all()
+
+    def costs(changed: Code) -> dict[int, Cost]:
+        found = _Rules(changed, clock_mhz, has_card, part).all()
+        return {cost.number: cost for cost in found.costs}
+
+    found = _Rules(code, clock_mhz, has_card, part).all()
+    if not with_changes:
+        return found
+    before = {cost.number: cost for cost in found.costs}
+    return Estimate(found.costs, found.processes, remedies.changes(code, before, costs))
 
 
 class _Pipeline(NamedTuple):
@@ -89,8 +106,8 @@ class _Pipeline(NamedTuple):
     ahead: int
     """Most words that the pipeline holds on the way to a stream."""
     partial_sums: int = 0
-    spared: float = 0.0
-    """Share of an iteration's cycles that partial sums spare, as in ``Cost``."""
+    causes: tuple[Cause, ...] = ()
+    """Causes of the interval, as in ``Cost``."""
 
 
 class _Rules:
@@ -138,9 +155,9 @@ class _Rules:
             why = why or before.why
             ahead = max(ahead, before.ahead)
         words = math.ceil(ahead)
-        sums = (found.partial_sums, found.spared) if found else (0, 0.0)
+        sums, causes = (found.partial_sums, found.causes) if found else (0, ())
         self._costs[number] = Cost(
-            number, line, iteration, entry, why, is_pipelined, *sums, ahead=words
+            number, line, iteration, entry, why, is_pipelined, sums, words, causes
         )
 
     # Functions for code that is not pipelined
@@ -443,12 +460,13 @@ class _Rules:
         result = self._scheduler.run(body, variables, names, has_rams=has_rams)
         fast = frozenset(variables[-1:])
         reasons = [Reason(Span(wanted, wanted), "as its pragma says")]
-        for path in result.carried.values():
+        for name, path in result.carried.items():
             needs = max(1, whole(path.cycles))
             sums = needs if path.adds_up else 0
-            reasons.append(Reason(Span(needs, needs), path.slowest, sums))
+            cause = Cause("chain", needs, (name,), sums)
+            reasons.append(Reason(Span(needs, needs), path.slowest, sums, cause))
         reasons.append(Reason(*self._intervals.until_left(result)))
-        reasons.append(Reason(*self._intervals.ports(result, fast)))
+        reasons.append(self._intervals.ports(result, fast))
         reasons += self._intervals.through_memory(result, variables)
         reasons += [Reason(Span(turns, turns), why) for turns, why in self._turns(result)]
         rest = max(reason.interval.most for reason in reasons if not reason.sums)
@@ -456,7 +474,12 @@ class _Rules:
             max(1, *(reason.interval.least for reason in reasons)),
             max(1, *(reason.interval.most for reason in reasons)),
         )
-        most, why, sums = max(reasons, key=lambda reason: reason.interval.most)
+        most, why, sums, _ = max(reasons, key=lambda reason: reason.interval.most)
+        causes = tuple(
+            reason.cause
+            for reason in reasons
+            if reason.cause is not None and reason.interval.most == most.most > 1
+        )
         text = f"II {_shown(interval)}" + (f": {why}" if most.most > 1 and why else "")
         depth = max(1, whole(result.end))
         requests = self._requests(result)
@@ -469,9 +492,7 @@ class _Rules:
             )
         deep = _scheduled(depth, self._intervals.waits(result)) + requests
         ahead = depth + 1 + behind
-        if most.most == rest:
-            return _Pipeline(interval, deep, text, ahead)
-        return _Pipeline(interval, deep, text, ahead, sums, 1 - rest / most.most)
+        return _Pipeline(interval, deep, text, ahead, sums if most.most > rest else 0, causes)
 
     def _turns(self, result: Result) -> list[tuple[int, str]]:
         """Cycles in which ALLOCATION's instances serve all uses, and the pragma as the reason."""

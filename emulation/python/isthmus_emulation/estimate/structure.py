@@ -302,10 +302,44 @@ class Cost(msgspec.Struct, frozen=True):
     is_pipelined: bool = False
     partial_sums: int = 0
     """Number of partial sums that give the loop a shorter II; 0: partial sums do not help."""
-    spared: float = 0.0
-    """Share of an iteration's cycles that partial sums spare."""
     ahead: int = 0
     """Most words on the way to a stream that the loop's pipeline or process holds."""
+    causes: tuple[Cause, ...] = ()
+    """What gives the loop its II, if that is more than 1; several causes may need the same II."""
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """A bound of a loop's II, for which a change of the source may be known."""
+
+    kind: Literal["ports", "chain", "dependence"]
+    """``chain``: a variable's old value; ``dependence``: a word that an earlier iteration wrote."""
+    cycles: float
+    arrays: tuple[str, ...]
+    """Arrays that share the busiest port, or the array or variable that iterations depend on."""
+    sums: int = 0
+    """Number of partial sums that remove the bound; 0: partial sums do not help."""
+    is_sum: bool = False
+    """Whether iterations only add integers to the word, so that several tables may share them."""
+    copies: int = 1
+    """Most reads of one of ``arrays`` in an iteration."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change of the source, and the costs of the kernel's loops with it."""
+
+    kind: str
+    """One of ``isthmus_emulation.region.LOOP_KINDS``."""
+    name: str
+    """Variable, arguments or array that changes."""
+    count: int
+    """Number that the change needs, such as that of partial sums; 0: none."""
+    costs: tuple[Cost, ...]
+    arguments: tuple[str, ...] = ()
+    """Arguments of which each word then moves once."""
+    moves: Literal["as before", "once", "before and after", "in one loop"] = "as before"
+    """When the words of ``arguments`` then move. ``in one loop``: the kernel is one pipeline."""
+    unrolled: int = 0
+    """Number of the loop that the change unrolls, which must be short; 0: none."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -314,3 +348,5 @@ class Estimate(msgspec.Struct, frozen=True):
     costs: tuple[Cost, ...]
     processes: dict[int, Process]
     """Processes of DATAFLOW regions by number."""
+    changes: tuple[Change, ...] = ()
+    """Changes of the source that may shorten the loops."""

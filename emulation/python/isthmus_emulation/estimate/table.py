@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from isthmus_emulation.estimate.structure import Cost, Estimate
 
-NONE = "\nextern const isthmus_estimated_type isthmus_estimated = {nullptr, 0, false};\n"
+NONE = (
+    "\nextern const isthmus_estimated_type isthmus_estimated = {nullptr, 0, false, nullptr, 0};\n"
+)
 """C++ code for a kernel without an estimate."""
 UNCHECKED = (
     'extern "C" __attribute__((visibility("default")))\n'
@@ -15,31 +19,56 @@ UNCHECKED = (
 
 def of(estimate: Estimate, *, is_time: bool) -> str:
     """Defines ``isthmus_estimated`` with the types of ``isthmus/card/loop_counts.hpp``."""
-    costs = {cost.number: cost for cost in estimate.costs}
-    rows, lists = [], []
-    for number in range(max(costs) + 1):
+    lists = [
+        f"static constexpr unsigned isthmus_after_{number}[] = "
+        f"{{{', '.join(map(str, (*process.after, 0)))}}};"
+        for number, process in estimate.processes.items()
+        if process.after
+    ]
+    count = 1 + max(cost.number for cost in estimate.costs)
+    tables = [_table("isthmus_loop_costs", estimate.costs, estimate, count)]
+    rows = []
+    for n, change in enumerate(estimate.changes):
+        name = f"isthmus_changed_{n}"
+        tables.append(_table(name, change.costs, estimate, count))
+        listed = "".join(f'"{one}", ' for one in change.arguments)
+        lists.append(f"static constexpr const char* {name}_arguments[] = {{{listed}nullptr}};")
+        moves = change.moves.replace(" ", "_")
+        rows.append(
+            f'    {{"{change.kind}", "{change.name}", {change.count}, {name}, {name}_arguments, '
+            f"isthmus_moves::{moves}, {change.unrolled}}},"
+        )
+    changes = "nullptr"
+    if rows:
+        changes = "isthmus_loop_changes"
+        rows = [f"static constexpr isthmus_loop_change {changes}[] = {{", *rows, "};"]
+    return "\n".join([
+        "", *lists, *tables, *rows,
+        "extern const isthmus_estimated_type isthmus_estimated = "
+        f"{{isthmus_loop_costs, {count}, {str(is_time).lower()}, {changes}, "
+        f"{len(estimate.changes)}}};", "",
+    ])  # fmt: skip
+
+
+def _table(name: str, costs: Iterable[Cost], estimate: Estimate, count: int) -> str:
+    """Defines the costs of all loops, each at the index of its counter's number."""
+    of = {cost.number: cost for cost in costs}
+    rows = []
+    for number in range(count):
         process = estimate.processes.get(number)
-        region, after = (process.region, process.after) if process else (-1, ())
-        cost = costs.get(number)
-        is_pipelined = "true" if cost is not None and cost.is_pipelined else "false"
-        waits = f"isthmus_after_{number}" if after else "nullptr"
-        if after:
-            listed = ", ".join(map(str, (*after, 0)))
-            lists.append(f"static constexpr unsigned {waits}[] = {{{listed}}};")
+        region = process.region if process else -1
+        waits = f"isthmus_after_{number}" if process and process.after else "nullptr"
+        cost = of.get(number)
+        is_pipelined = str(cost is not None and cost.is_pipelined).lower()
         ahead = cost.ahead if cost is not None else 0
         rows.append(f"    {{{_row(cost)}, {is_pipelined}, {region}, {waits}, {ahead}}},")
-    return "\n".join([
-        "", *lists, "static constexpr isthmus_loop_cost isthmus_loop_costs[] = {", *rows, "};",
-        "extern const isthmus_estimated_type isthmus_estimated = "
-        f"{{isthmus_loop_costs, {len(rows)}, {str(is_time).lower()}}};", "",
-    ])  # fmt: skip
+    return "\n".join([f"static constexpr isthmus_loop_cost {name}[] = {{", *rows, "};"])
 
 
 def _row(cost: Cost | None) -> str:
     if cost is None:
-        return '0, 0, 0, 0, 0, "", 0, 0'
+        return '0, 0, 0, 0, 0, ""'
     numbers = (
         cost.iteration.least, cost.iteration.most, cost.entry.least, cost.entry.most
     )  # fmt: skip
-    sums = f"{cost.partial_sums}, {cost.spared!r}"
-    return f'{cost.line}, {", ".join(map(repr, map(float, numbers)))}, "{cost.why}", {sums}'
+    return f'{cost.line}, {", ".join(map(repr, map(float, numbers)))}, "{cost.why}"'

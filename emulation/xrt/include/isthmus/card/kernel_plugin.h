@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 11
+#define ISTHMUS_KERNEL_ABI 12
 
 /* A word of a stream: data, with the same width at both ends, and sideband signals. The sideband
  * begins with a byte for TLAST; TKEEP, TSTRB, TUSER, TID and TDEST follow as in ap_axi_sdata.h. The
@@ -126,14 +126,19 @@ struct isthmus_kernel_run {
    * cycles are those of all runs together, the bytes of `moved` those of one run. */
   int (*phases)(void* card, uint64_t times, double least, double cycles, double most);
 
-  /* Answers, since version 10: `partial_sums` partial sums in the loop of `bound` would save
-   * `spared_cycles` cycles; 0: none would. */
+  /* Answers of versions 10 and 11, which the card no longer reads: see `change`. */
   uint32_t partial_sums;
   double spared_cycles;
 
   /* Since version 11, for code that works on a copy of a buffer: reports that the run has read the
    * buffer within the `bytes` from `address` on. Called once for each range. */
   int (*read_between)(void* card, uint64_t address, uint64_t bytes);
+
+  /* Since version 12, both null if nobody asks: begins to describe the run with a change of the
+   * source, such as `count` "partial sums" of the variable `name`. Each call of `changed_phases`
+   * then adds a phase, as `phases` does for the actual run. */
+  int (*change)(void* card, const char* kind, const char* name, uint64_t count);
+  int (*changed_phases)(void* card, uint64_t times, double cycles);
 };
 
 /* Returned by a plug-in if an argument that was never set led to an access outside of memory;

@@ -17,19 +17,39 @@ struct isthmus_loop_cost {
   unsigned line;  ///< line of the loop in the source; 0: this counter costs nothing
   double iteration_least, iteration_most;
   double entry_least, entry_most;
-  const char* why;        ///< such as "II 7: floating-point sum"; empty: nothing bounds it
-  unsigned partial_sums;  ///< number of partial sums that shortens the II; 0: none does
-  double spared;          ///< share of an iteration's cycles that these partial sums save
+  const char* why;  ///< such as "II 7: floating-point sum"; empty: nothing bounds it
   bool pipelined;
   int region;             ///< number of the DATAFLOW region if this is a process; -1: a loop
   const unsigned* after;  ///< processes whose whole arrays it needs, ended by 0; or null
   unsigned ahead;         ///< most words that its pipeline holds on the way to a stream
 };
 
+/// When a change of the source moves the words of the arguments that it names.
+enum class isthmus_moves : unsigned char {
+  as_before,         ///< same as before, in the same loops
+  once,              ///< in the same loops, but each word once
+  before_and_after,  ///< each word once, before the first loop, and after the last if written
+  in_one_loop        ///< each word once, and the whole run is one pipelined loop
+};
+
+/// A change of the kernel's source, and the cycles of all its loops with the change
+/// (isthmus_emulation/estimate/remedies.py).
+struct isthmus_loop_change {
+  const char* kind;  ///< such as "partial sums"
+  const char* name;  ///< variable or arguments that change
+  unsigned count;    ///< number that the change needs; 0: none
+  const isthmus_loop_cost* costs;
+  const char* const* arguments;  ///< arguments whose words then move once, ended by null
+  isthmus_moves moves;
+  unsigned unrolled;  ///< loop that the change unrolls, which must be short; 0: none
+};
+
 struct isthmus_estimated_type {
   const isthmus_loop_cost* costs;
   std::size_t count;  ///< 0: the kernel has no estimate
   bool is_time;       ///< whether the estimate is used as the kernel's computing time
+  const isthmus_loop_change* changes;
+  std::size_t change_count;
 };
 extern const isthmus_estimated_type isthmus_estimated;
 

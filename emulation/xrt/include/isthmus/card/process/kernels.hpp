@@ -191,6 +191,8 @@ struct KernelRun {
   std::function<void(Source)> computing_is{};
   /// A model calls this if it does not check how deep streams in its DATAFLOW regions must be.
   std::function<void()> depths_are_unchecked{};
+  /// Whether a model shall tell what changes of the kernel's source would spare.
+  bool wants_changes = false;
 
   /// Returns argument `index`, which has at most eight bytes.
   [[nodiscard]] std::uint64_t argument(std::size_t index) const;

@@ -19,16 +19,39 @@ enum class Source : std::uint8_t {
   unknown     ///< nothing: only reads and writes take time
 };
 
+/// A change of a kernel's source, and what it spares in a run.
+struct LoopChange {
+  std::string kind{};       ///< such as "partial sums"
+  std::string name{};       ///< variable or arguments that change
+  std::uint64_t count = 0;  ///< number that the change needs; 0: none
+  Time spared = 0;          ///< below 0 if the run takes longer
+  std::uint64_t bytes = 0;  ///< bytes that the run moves with the change
+};
+
 /// A kernel's computing time in a run.
 struct Computing {
   Source source = Source::by_model;
-  Time time = 0;              ///< given by the user or estimated; else 0
-  Time least = 0;             ///< lower end of the range; without a range `time`
-  Time most = 0;              ///< upper end of an estimate's range
-  std::string text{};         ///< an estimate's cycles for messages
-  std::string bound{};        ///< the loop that takes most of an estimate
-  unsigned partial_sums = 0;  ///< number of partial sums in that loop that saves time; 0: none
-  Time spared = 0;            ///< time that these partial sums save
+  Time time = 0;        ///< given by the user or estimated; else 0
+  Time least = 0;       ///< lower end of the range; without a range `time`
+  Time most = 0;        ///< upper end of an estimate's range
+  std::string text{};   ///< an estimate's cycles for messages
+  std::string bound{};  ///< the loop that takes most of an estimate
+  std::vector<LoopChange> changes{};
+
+  /// Adds what changes spare in a further run.
+  void add(const std::vector<LoopChange>& more) {
+    for (const LoopChange& next : more) {
+      const auto same = std::ranges::find_if(changes, [&next](const LoopChange& one) {
+        return one.kind == next.kind && one.name == next.name;
+      });
+      if (same == changes.end()) {
+        changes.push_back(next);
+      } else {
+        same->spared += next.spared;
+        same->bytes += next.bytes;
+      }
+    }
+  }
 };
 
 /// Bytes that a run moves in one direction between one argument's buffer and one memory.
@@ -44,6 +67,8 @@ struct KernelOutcome {
   std::uint64_t bytes = 0;  ///< bytes read and written in all sweeps
   Time logic = 0;           ///< time that the logic takes alone
   Time memory = 0;          ///< time that reads and writes take alone
+  /// Time of `memory` if all data lay in host memory; 0: not computed.
+  Time memory_on_host = 0;
   Computing computing{};
   std::vector<Moved> moved{};  ///< what one sweep moves
   std::int64_t sweeps = 1;
@@ -78,6 +103,7 @@ struct KernelOutcome {
     bytes += next.bytes;
     logic += next.logic;
     memory += next.memory;
+    memory_on_host += next.memory_on_host;
     sweeps = next.sweeps;
     add(next.moved);
     computing.source = next.computing.source;
@@ -86,8 +112,7 @@ struct KernelOutcome {
     computing.most += next.computing.most;
     computing.text = next.computing.text;
     computing.bound = next.computing.bound;
-    computing.partial_sums = next.computing.partial_sums;
-    computing.spared += next.computing.spared;
+    computing.add(next.computing.changes);
     return *this;
   }
 };

@@ -49,6 +49,8 @@ class Timing {
   double share_of_channel(Direction direction, std::int64_t bytes);
   /// Returns a kernel's run time without its launch. Throws CardError if the card has no kernels.
   Time kernel(const std::vector<PortWork>& ports, std::int64_t sweeps);
+  /// Returns the same with all data in host memory; 0 if the board's kernels cannot access it.
+  Time kernel_on_host(std::vector<PortWork> ports, std::int64_t sweeps);
   /// Returns the duration of a launch. `waited` is how long the kernel was in the runtime's queue,
   /// from which kernels start at the board's interval. A program's first launch takes longer.
   [[nodiscard]] Cost launch(Time waited = 0);

@@ -1,0 +1,94 @@
+"""Compares the gain that ``card exec --watch`` expects of a loop's change with the changed kernel.
+
+Each pair of ``kernels/remedies/pairs.toml`` runs on each board, simulated, as a table's row:
+
+    .venv/bin/python benchmarks/remedies.py --board u250 --board u55c
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+SOURCES = Path(__file__).parents[1] / "kernels" / "remedies"
+ITEMS = "4"
+
+
+def isthmus(*arguments: object, folder: Path) -> str:
+    """Runs a command of Isthmus in a folder and returns its output."""
+    command = [sys.executable, "-m", "isthmus", *map(str, arguments)]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit(ended.stderr)
+    return ended.stdout
+
+
+def built(folder: Path) -> list[str]:
+    """Builds host and kernels in a folder; returns the kernels' names."""
+    for file in SOURCES.iterdir():
+        shutil.copy(file, folder)
+    kernels = sorted(file.stem for file in SOURCES.glob("*.cpp") if file.stem != "host")
+    sources = [f"{name}.cpp" for name in kernels]
+    isthmus("card", "kernel", "build", *sources, "-o", "all.xclbin", folder=folder)
+    include = isthmus("card", "include", folder=folder).strip()
+    flags = ["-std=c++17", "-O2", "-w", "-I/usr/include/xrt", f"-I{include}"]
+    libraries = ["-lxrt_coreutil", "-luuid", "-pthread"]
+    subprocess.run(["g++", *flags, "host.cpp", "-o", "host", *libraries], cwd=folder, check=True)
+    return kernels
+
+
+def measured(folder: Path, board: str, kernel: str) -> tuple[dict[str, float], dict[str, Any]]:
+    """Runs a kernel: what its host prints, and the region of its items."""
+    trace = folder / f"{board}-{kernel}.json"
+    family = kernel.partition("_")[0]
+    given = msgspec.toml.decode((SOURCES / "pairs.toml").read_bytes())["arguments"][family]
+    printed = isthmus(
+        "card", "exec", "--board", board, "--clock", "card", "--trace", trace, "--kernels", ".",
+        "--", "./host", "all.xclbin", kernel, ITEMS, *given, folder=folder,
+    )  # fmt: skip
+    found = json.loads(trace.read_text())["otherData"]["bounds"]
+    (region,) = [one for one in found if one["name"] == "items"]
+    return json.loads(printed.splitlines()[-1]), region
+
+
+def main() -> None:
+    """Prints a row for each pair and board."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--board", action="append", default=[])
+    boards = parser.parse_args().board or ["u250", "u55c"]
+    pairs = msgspec.toml.decode((SOURCES / "pairs.toml").read_bytes())["pairs"]
+    print("| change | from | to | board | us as it is | expected | seen | error |")
+    print("|---|---|---|---|--:|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ran = {
+            (board, kernel): measured(folder, board, kernel)
+            for kernel in built(folder)
+            for board in boards
+        }
+    for board in boards:
+        for pair in pairs:
+            figures, region = ran[board, pair["before"]]
+            after, _ = ran[board, pair["after"]]
+            if figures["sum"] != after["sum"]:
+                raise SystemExit(f"{pair['after']} computes other results than {pair['before']}")
+            (change,) = [one for one in region["changes"] if one["kind"] == pair["change"]]
+            was, wanted, seen = (
+                1e6 * one for one in (figures["item_s"], change["item_s"], after["item_s"])
+            )
+            print(
+                f"| {pair['change']} | `{pair['before']}` | `{pair['after']}` | {board} | "
+                f"{was:.1f} | {wanted:.1f} | {seen:.1f} | {wanted / seen - 1:+.0%} |"
+            )
+
+
+if __name__ == "__main__":
+    main()

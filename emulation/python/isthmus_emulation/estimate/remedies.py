@@ -1,0 +1,340 @@
+"""Finds changes of a kernel's source that shorten loops, and the costs of all loops with a change.
+
+Each change is made in the code as ``rules`` reads it. The rules then give the costs, so that they
+contain what the change adds, such as the loop that joins partial sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from isthmus_emulation.estimate import rewriting
+from isthmus_emulation.estimate.distances import linear
+from isthmus_emulation.estimate.structure import (
+    Array,
+    Assign,
+    Cause,
+    Change,
+    Clear,
+    Code,
+    Constant,
+    Cost,
+    Element,
+    Expression,
+    Loop,
+    Number,
+    Operation,
+    Pragma,
+    Process,
+    Span,
+    Statement,
+    Storage,
+    Variable,
+    expressions_in,
+    loops_in,
+    statements_in,
+)
+
+MOST_REGISTERS: Final = 1024
+"""Most elements of an array that HLS partitions completely (UG1399, ARRAY_PARTITION)."""
+_MOST_CHANGES: Final = 8
+"""Most changes of a kernel: each needs another estimate of all loops."""
+_ASSUMED_TRIPS: Final = 32
+"""Iterations of a loop of unknown length that a change unrolls. They only set the depth of the
+pipeline, which counts once."""
+_SUMS, _TURN, _JOIN, _JOINED = "partial sums", "turn", "join", "joined"
+"""Names of what a change adds; none is a name in C++."""
+
+
+class _Idea(NamedTuple):
+    """A change of the source, before its costs are known."""
+
+    kind: str
+    name: str
+    number: int
+    code: Code
+    """The code with the change."""
+    loop: int = 0
+    """Number of the loop whose entry contains what the change adds."""
+    added: Span = Span(0, 0)
+    """Cycles that the change adds each time that the loop begins."""
+    arguments: tuple[str, ...] = ()
+    moves: Literal["as before", "once", "before and after", "in one loop"] = "as before"
+    unrolled: int = 0
+
+
+def changes(
+    code: Code, before: Mapping[int, Cost], estimate: Callable[[Code], Mapping[int, Cost]]
+) -> tuple[Change, ...]:  # fmt: skip
+    """Returns the changes that alter costs of a kernel's loops.
+
+    Args:
+        code: The code of the kernel.
+        before: Costs of its loops by number.
+        estimate: Returns the costs of a code's loops by the rules of HLS.
+
+    """
+    found: dict[tuple[str, str], Change] = {}
+    for idea in _ideas(code, before):
+        if (idea.kind, idea.name) in found or len(found) == _MOST_CHANGES:
+            continue
+        costs = dict(estimate(idea.code))
+        added = idea.added
+        for number in [number for number in costs if number > _last(code)]:
+            joins = costs.pop(number)
+            added += joins.entry + joins.iteration.times(idea.number)
+        if idea.loop in costs:
+            one = costs[idea.loop]
+            costs[idea.loop] = msgspec.structs.replace(one, entry=one.entry + added)
+        if _times(costs) != _times(before):
+            found[idea.kind, idea.name] = Change(
+                idea.kind, idea.name, idea.number, tuple(costs[n] for n in sorted(costs)),
+                tuple(map(_base, idea.arguments)), idea.moves, idea.unrolled,
+            )  # fmt: skip
+    return tuple(found.values())
+
+
+def _times(costs: Mapping[int, Cost]) -> dict[int, tuple[Span, Span]]:
+    return {number: (cost.iteration, cost.entry) for number, cost in costs.items()}
+
+
+def _last(code: Code) -> int:
+    """Returns the largest number of a counter in the source."""
+    every = (one for of in code.functions.values() for one in statements_in(of.body))
+    return max((one.number for one in every if isinstance(one, Loop | Process)), default=0)
+
+
+def _ideas(code: Code, costs: Mapping[int, Cost]) -> Iterator[_Idea]:
+    for number, cost in costs.items():
+        for cause in cost.causes:
+            if cause.sums:
+                yield from _partial_sums(code, number, cause)
+            elif cause.kind == "dependence":
+                yield from _of_dependence(code, number, cause)
+            elif cause.kind == "ports":
+                yield from _of_ports(code, cause)
+    yield from _shift_registers(code)
+
+
+def _partial_sums(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
+    """Yields partial sums in turn, which a loop behind the summing loop joins."""
+    (name,) = cause.arrays
+    targets: list[Variable | Element] = []
+    kinds: list[tuple[str, Number]] = []
+
+    def is_sum(value: Expression) -> bool:
+        is_one = isinstance(value, Variable) and value.name == name
+        return is_one or (isinstance(value, Element) and value.array == name)
+
+    def with_sums(loop: Loop) -> tuple[Statement, ...]:
+        turn = Variable(loop.variable or _TURN)
+        place = Operation("remainder", operands=(turn, Constant(cause.sums)))
+
+        def in_turn(value: Expression) -> Expression:
+            return Element(_SUMS, (place,)) if is_sum(value) else value
+
+        for one in statements_in(loop.body):
+            if isinstance(one, Assign) and is_sum(one.target):
+                targets.append(one.target)
+                kinds.extend(
+                    (part.kind, part.number)
+                    for part in expressions_in(one)
+                    if isinstance(part, Operation) and any(map(is_sum, part.operands))
+                )
+        if not targets or not kinds:
+            return (loop,)
+        distance = {"variable": _SUMS, "inter": "", "distance": str(cause.sums), "true": ""}
+        sums = msgspec.structs.replace(
+            loop,
+            body=rewriting.mapped(loop.body, in_turn),
+            pragmas=(*loop.pragmas, Pragma("dependence", distance)),
+        )
+        target = targets[0]
+        joined = target if isinstance(target, Variable) else Variable(_JOINED)
+        kind, of = kinds[0]
+        bits = 64 if of == "double" else 32
+        add = Operation(kind, of, bits, (joined, Element(_SUMS, (Variable(_JOIN),))))
+        joins = Loop(_last(code) + 1, loop.line, (Assign(joined, add),), _JOIN, cause.sums)
+        stored = Assign(target, Operation(kind, of, bits, (target, joined)))
+        behind = () if joined is target else (stored,)
+        return (Clear(_SUMS, cause.sums), sums, joins, *behind)
+
+    changed = rewriting.with_loop(code, number, with_sums)
+    if targets and kinds:
+        there = _placed(changed, {_SUMS: Storage("registers")})
+        there = msgspec.structs.replace(there, sizes={**code.sizes, _SUMS: (cause.sums,)})
+        yield _Idea("partial sums", _base(name), cause.sums, there, number)
+
+
+def _of_dependence(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
+    """Yields a local array in place of memory, or several tables in place of one in a RAM."""
+    (name,) = cause.arrays
+    storage = code.storage.get(name)
+    if storage is None:
+        return
+    if storage.kind == "memory":
+        local = _placed(code, {name: Storage("ram")})
+        yield _Idea("local array", _base(name), 0, local, number, Span(0, 0), (name,),
+                    "before and after")  # fmt: skip
+    elif storage.kind == "ram" and not storage.port and cause.is_sum and name in code.sizes:
+        count = 2 ** math.ceil(math.log2(cause.cycles))
+        elements = math.prod(code.sizes[name])
+
+        def with_tables(loop: Loop) -> tuple[Statement, ...]:
+            if not _only_adds(loop, name):
+                return (loop,)
+            turn = Operation("remainder", operands=(Variable(loop.variable or _TURN),
+                                                    Constant(count)))  # fmt: skip
+
+            def in_turn(value: Expression) -> Expression:
+                if isinstance(value, Element) and value.array == name:
+                    return Element(name, (turn, *value.indices))
+                return value
+
+            said = {"variable": _base(name), "inter": "", "distance": str(count), "true": ""}
+            body = rewriting.mapped(loop.body, in_turn)
+            pragmas = (*loop.pragmas, Pragma("dependence", said))
+            return (msgspec.structs.replace(loop, body=body, pragmas=pragmas),)
+
+        tables = rewriting.with_loop(code, number, with_tables)
+        if tables != code:
+            tables = _placed(tables, {name: Storage("ram", count * storage.banks, True)})
+            joins = Span(elements, elements + 8)  # all tables are read at once, and added
+            yield _Idea("tables", _base(name), count, tables, number, joins)
+
+
+def _only_adds(loop: Loop, array: str) -> bool:
+    """Whether a loop uses an array only to add to its elements, so that tables give the same."""
+    reads = []
+    for one in statements_in(loop.body):
+        of = [part for part in expressions_in(one) if isinstance(part, Element)]
+        there = [part for part in of if part.array == array]
+        is_target = isinstance(one, Assign) and isinstance(one.target, Element)
+        if is_target and one.target.array == array:  # type: ignore[union-attr]
+            if there != [one.target] or not isinstance(one.value, Operation):  # type: ignore[union-attr]
+                return False
+            if one.value.kind != "add" or one.target not in one.value.operands:  # type: ignore[union-attr]
+                return False
+        elif there or any(isinstance(p, Array) and p.name == array for p in expressions_in(one)):
+            return False
+        reads += there
+    return bool(reads)
+
+
+def _of_ports(code: Code, cause: Cause) -> Iterator[_Idea]:
+    """Yields more ports of memory, or of an array, and words that are kept."""
+    storages = {name: code.storage[name] for name in cause.arrays if name in code.storage}
+    first = next(iter(storages.values()), Storage("registers"))
+    if first.kind == "memory":
+        if len(storages) > 1:
+            apart = {n: msgspec.structs.replace(one, port=n) for n, one in storages.items()}
+            names = ", ".join(map(_base, storages))
+            yield _Idea("own ports", names, len(storages), _placed(code, apart))
+        elif cause.copies > 1:
+            (name,) = storages
+            kept = _placed(code, {name: Storage("registers")})
+            yield _Idea("line buffer", _base(name), cause.copies, kept, arguments=(name,),
+                        moves="once")  # fmt: skip
+    elif first.kind == "ram" and not first.port and len(storages) == 1:
+        (name,) = storages
+        sizes = code.sizes.get(name, ())
+        if 0 < math.prod(sizes) <= MOST_REGISTERS:
+            yield _Idea("partition", _base(name), 0, _placed(code, {name: Storage("registers")}))
+            return
+        for dimension, size in enumerate(sizes, start=1):
+            banks = size * first.banks
+            if size <= MOST_REGISTERS and cause.cycles <= size:
+                split = Storage("ram", banks, True, ram_ports=first.ram_ports)
+                yield _Idea("partition", _base(name), dimension, _placed(code, {name: split}))
+                return
+
+
+def _shift_registers(code: Code) -> Iterator[_Idea]:
+    """Yields loops over a few taps that a change unrolls, with the latest words in registers.
+
+    The outer loop moves the window of a tap loop on by one word: ``x[i + k]``. Coefficients
+    ``h[k]`` stay in registers, too.
+    """
+    for outer in loops_in(code.functions[code.top].body):
+        inner = [one for one in outer.body if isinstance(one, Loop) and not one.is_unrolled]
+        if outer.variable is None or not inner or any(map(_holds_loop, inner)):
+            continue
+        windows, kept = _windows(code, outer, inner)
+        if not windows:
+            continue
+        unrolled = tuple(_unrolled(one) if one in inner else one for one in outer.body)
+        pragmas = tuple(one for one in outer.pragmas if one.name != "pipeline")
+        one = msgspec.structs.replace(outer, body=unrolled, pragmas=pragmas)
+        changed = rewriting.with_loop(code, outer.number, lambda _, one=one: (one,))  # type: ignore[misc]
+        arguments = (*windows, *kept)
+        changed = _placed(changed, {name: Storage("registers") for name in arguments})
+        slowest = next((loop for loop in inner if loop.trips is None), inner[0])
+        name = ", ".join(map(_base, windows))
+        yield _Idea("shift register", name, 0, changed, outer.number, Span(0, 0), arguments,
+                    "in one loop", slowest.number)  # fmt: skip
+
+
+def _holds_loop(loop: Loop) -> bool:
+    return any(not one.is_unrolled for one in loops_in(loop.body))
+
+
+def _unrolled(statement: Loop) -> Loop:
+    pragmas = tuple(one for one in statement.pragmas if one.name not in {"pipeline", "unroll"})
+    return msgspec.structs.replace(
+        statement,
+        trips=statement.trips or _ASSUMED_TRIPS,
+        pragmas=(*pragmas, Pragma("unroll")),
+    )
+
+
+def _windows(code: Code, outer: Loop, inner: list[Loop]) -> tuple[list[str], list[str]]:
+    """Returns arguments that loops read in a window, and others that each outer iteration reads.
+
+    Returns no window if a loop reads memory in any other way.
+    """
+    windows: list[str] = []
+    kept: list[str] = []
+    changed = {one.name for loop in inner for one in _assigned(loop.body)} - {
+        loop.variable for loop in inner
+    }
+    for loop in inner:
+        for statement in statements_in(loop.body):
+            if isinstance(statement, Assign) and isinstance(statement.target, Element):
+                place = code.storage.get(statement.target.array)
+                if place is not None and place.kind in {"memory", "stream"}:
+                    return [], []
+            for part in expressions_in(statement):
+                if isinstance(part, Array):
+                    return [], []
+                if not isinstance(part, Element):
+                    continue
+                place = code.storage.get(part.array)
+                if place is None or place.kind != "memory":
+                    continue
+                index = linear(part.indices[0]) if len(part.indices) == 1 else None
+                if index is None or index.get(loop.variable or "", 0) != 1 or changed & set(index):
+                    return [], []
+                by = index.get(outer.variable or "", 0)
+                if by not in {0, 1}:
+                    return [], []
+                (windows if by else kept).append(part.array)
+    return list(dict.fromkeys(windows)), [one for one in dict.fromkeys(kept) if one not in windows]
+
+
+def _assigned(body: Iterable[Statement]) -> Iterator[Variable]:
+    for one in statements_in(body):
+        if isinstance(one, Assign) and isinstance(one.target, Variable):
+            yield one.target
+
+
+def _placed(code: Code, places: Mapping[str, Storage]) -> Code:
+    return msgspec.structs.replace(code, storage={**code.storage, **places})
+
+
+def _base(name: str) -> str:
+    """Returns the name in the source; the reader adds the place of the declaration."""
+    return name.partition("@")[0]
