@@ -43,18 +43,6 @@ void Device::begin_call() {
   }
 }
 
-/// Throws CardError if the xclbin uses a kind of memory that the board lacks.
-void Device::check_memories() const {
-  const Board& board = timing_->board();
-  for (const MemoryRange& range : description_.memories) {
-    if (range.hbm && !(board.memory && board.memory->hbm)) {
-      throw CardError("the xclbin has high-bandwidth memory, " + range.name + ", the board " +
-                      board.name + " has none: give one that has, such as --board " + board.name +
-                      ",memory.hbm=true,memory.banks=32");
-    }
-  }
-}
-
 /// Warns if the kernels are built for another clock than the card's.
 void Device::check_clock() {
   constexpr double hertz_of_a_megahertz = 1e6;
@@ -85,7 +73,7 @@ std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool sh
   std::string file;
   if (range == nullptr || !range->host) {  // else the buffer lies in the program's memory
     if (range != nullptr) {
-      timing_->check_bank(description_.bank_of(address));
+      check_memory(*range);
     }
     file = memory_.allocate(address, bytes, shared);
   }

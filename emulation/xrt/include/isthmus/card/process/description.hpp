@@ -2,6 +2,8 @@
 // emulation/python/isthmus_emulation/xclbin/card.py).
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <istream>
 #include <stdexcept>
@@ -37,6 +39,12 @@ struct ArgumentPlace {
   std::uint64_t offset = 0;  ///< position of the argument's register
   std::uint64_t bytes = 0;
   std::string name;
+  /// Numbers of the memories that the design connects with the argument; empty if unknown.
+  std::vector<std::size_t> memories{};
+
+  [[nodiscard]] bool reaches(std::size_t memory) const {
+    return memories.empty() || std::ranges::find(memories, memory) != memories.end();
+  }
 };
 
 /// One instance of a kernel.

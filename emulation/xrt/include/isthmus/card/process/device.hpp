@@ -99,7 +99,9 @@ class Device {
     std::uint64_t run = 0;     ///< number of its last run among those of the card
   };
 
+  /// These throw CardError for memories that the board lacks (banks.cpp).
   void check_memories() const;
+  void check_memory(const MemoryRange& range) const;
   void check_clock();
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
   void spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes);
