@@ -248,7 +248,8 @@ def _kernel_time(words: list[str]) -> KernelTime:
     memory, computing, least = map(int, numbers)
     if how != ESTIMATE:
         return KernelTime(how == "given", memory, computing, least)
-    most, bound, sums, spared = words[4:]
+    most, bound, *last = words[4:]
+    sums, spared, first_words = map(int, last)
     return KernelTime(
-        True, memory, computing, least, int(most), bound, True, int(sums), int(spared)
+        True, memory, computing, least, int(most), bound, True, sums, spared, first_words
     )

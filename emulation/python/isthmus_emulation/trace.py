@@ -42,6 +42,8 @@ class KernelTime(NamedTuple):
     partial_sums: int = 0
     """Number of partial sums in the loop of ``bound`` that save time; 0: they save none."""
     spared_fs: int = 0
+    first_words_fs: int = 0
+    """Time of an estimate in which loops wait for memory's first word."""
 
 
 class TransferFacts(NamedTuple):

@@ -77,8 +77,9 @@ std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool sh
     }
     file = memory_.allocate(address, bytes, shared);
   }
-  if (BufferUse* use = memory_.use_of(address); use != nullptr && looks_ != nullptr) {
-    use->since = looks_->count();
+  if (BufferUse* use = memory_.use_of(address)) {
+    use->since = looks_ == nullptr ? 0 : looks_->count();
+    use->kernel_runs = kernel_runs_;
   }
   const Board& board = timing_->board();
   if (board.offload) {
@@ -106,6 +107,7 @@ void Device::note_sent(std::uint64_t address, std::uint64_t bytes) {
 void Device::note_taken(std::uint64_t address, std::uint64_t bytes) {
   if (BufferUse* use = memory_.use_of(address)) {
     use->take(address, bytes, memory_.sends());
+    use->taken_unwritten |= use->written.ends().empty() && kernel_runs_ > use->kernel_runs;
   }
 }
 
@@ -113,6 +115,7 @@ void Device::warn_if_lost(BufferUse& use) {
   if (const auto fault = fault_of_output(use, looks_, true)) {
     warnings_.warn(*fault);
   }
+  warn_if_never_written(use);
 }
 
 void Device::note_submitted(std::uint64_t number) {

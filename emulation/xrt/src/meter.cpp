@@ -151,7 +151,8 @@ void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string&
   }
   if (computing.source == Source::estimated) {
     more += '\t' + std::to_string(computing.most) + '\t' + computing.bound + '\t' +
-            std::to_string(computing.partial_sums) + '\t' + std::to_string(computing.spared);
+            std::to_string(computing.partial_sums) + '\t' + std::to_string(computing.spared) +
+            '\t' + std::to_string(computing.first_words);
   }
   event("kernel", name, begin, duration, outcome.bytes, more);
   slot_->kernel_fs += static_cast<std::uint64_t>(duration);

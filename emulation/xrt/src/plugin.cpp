@@ -186,7 +186,10 @@ void add_phase(Bridge& bridge, std::uint64_t times, double least, double cycles,
   all.bytes += moved.bytes;
   all.memory += moved.memory;
   all.add(moved.moved, moved.sweeps);
-  all.duration += std::max(moved.memory, time(cycles) + static_cast<Time>(times) * latency);
+  const Time without = std::max(moved.memory, time(cycles));
+  const Time whole = std::max(moved.memory, time(cycles) + static_cast<Time>(times) * latency);
+  all.duration += whole;
+  all.computing.first_words += whole - without;
   all.computing.least += time(least);
   all.computing.time += time(cycles);
   all.computing.most += time(most);

@@ -158,9 +158,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             Section(SectionKind.CLOCK_FREQ_TOPOLOGY, tables.encode(Clock, clocks), "clocks"),
             Section(
                 SectionKind.BITSTREAM,
-                card.describe(
-                    memories, kernels, _reached(units, connections), flows, self.data_mhz
-                )
+                card.describe(memories, kernels, _reached(units, connections), flows, self.data_mhz)
                 if bitstream is None
                 else bitstream,
                 "bitstream",

@@ -89,6 +89,8 @@ struct Description {
   /// Returns the number of the bank that contains an address. DDR behind HBM continues HBM's
   /// numbers: bank 32 follows 32 banks of HBM. Memory in the FPGA has numbers of its own.
   [[nodiscard]] std::size_t bank_of(std::uint64_t address) const;
+  /// Returns the names of the memories that an argument reaches: "DDR[0] and HOST[0]" (banks.cpp).
+  [[nodiscard]] std::string names_of(const ArgumentPlace& argument) const;
   /// Returns whether a unit has streams to other units.
   [[nodiscard]] bool has_streams(std::size_t unit) const;
 };

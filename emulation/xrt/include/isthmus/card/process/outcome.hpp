@@ -29,6 +29,7 @@ struct Computing {
   std::string bound{};        ///< the loop that takes most of an estimate
   unsigned partial_sums = 0;  ///< number of partial sums in that loop that saves time; 0: none
   Time spared = 0;            ///< time that these partial sums save
+  Time first_words = 0;       ///< time in which loops wait for memory's first word
 };
 
 /// Bytes that a run moves in one direction between one argument's buffer and one memory.
@@ -88,6 +89,7 @@ struct KernelOutcome {
     computing.bound = next.computing.bound;
     computing.partial_sums = next.computing.partial_sums;
     computing.spared += next.computing.spared;
+    computing.first_words += next.computing.first_words;
     return *this;
   }
 };
