@@ -93,6 +93,20 @@ void start_now(const void* /*nothing*/) {
   starting.done = true;
 }
 
+/// The argument that this thread sets to a buffer. Without a run the thread sets none.
+struct Setting {
+  void* run = nullptr;
+  int index = 0;
+  const void* buffer = nullptr;
+};
+thread_local constinit Setting setting{};
+
+void set_now(const void* /*nothing*/) {
+  real_set_buffer(setting.run, setting.index, setting.buffer);
+}
+
+void leave_setting() { setting = {}; }
+
 void leave_start() {
   end_start();
   if (starting.counted) {
@@ -198,7 +212,18 @@ ISTHMUS_INTERPOSED void set_buffer(void* run, int index, const void* buffer) {
   const std::size_t bytes = is_null(buffer) ? 0 : real_size(buffer);
   note_call(ApiCall::set_buffer, kernel_of(run), place, bytes);
   check_buffer(run, place, bytes);
-  real_set_buffer(run, index, buffer);
+  setting = {.run = run, .index = index, .buffer = buffer};
+  isthmus_call(set_now, nullptr, leave_setting);
+}
+
+/// Returns the name of the kernel if the calling thread sets an argument to a buffer, and the
+/// argument's number; null if it does not. The shim asks for this when XRT copies a buffer.
+ISTHMUS_INTERPOSED const char* isthmus_clock_sets_argument(std::uint64_t* number) {
+  if (setting.run == nullptr) {
+    return nullptr;
+  }
+  *number = static_cast<std::uint64_t>(setting.index);
+  return kernel_of(setting.run).data();
 }
 
 /// Sets an argument; XRT's OpenCL uses this function.

@@ -517,7 +517,12 @@ int Card::copy(unsigned to, unsigned from, std::size_t bytes, std::size_t to_off
           out ? source->address + from_offset : target->address + to_offset, bytes);
       return;
     }
-    device.copy(target->address + to_offset, source->address + from_offset, bytes);
+    card::process::LocalCopy copy{
+        .to = target->address + to_offset, .from = source->address + from_offset, .bytes = bytes};
+    copy.duration = device.copy(copy.to, copy.from, bytes);
+    if (clock::sets_argument(copy.kernel, copy.argument)) {
+      device.note_local_copy(copy);
+    }
   });
   return 0;
 }

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 namespace isthmus::shim::clock {
 namespace {
 
@@ -26,6 +28,7 @@ const auto leave_ = function<void(Femtoseconds, int)>("isthmus_clock_leave");
 const auto start_ = function<std::uint64_t()>("isthmus_clock_start");
 const auto misses_ = function<int(std::uint64_t)>("isthmus_clock_misses");
 const auto is_mistaken_ = function<int(std::uint64_t)>("isthmus_clock_is_mistaken");
+const auto sets_argument_ = function<const char*(std::uint64_t*)>("isthmus_clock_sets_argument");
 
 }  // namespace
 
@@ -73,6 +76,18 @@ void leave(Femtoseconds time, bool reached) {
 std::uint64_t start() { return start_ != nullptr ? start_() : 0; }
 
 bool misses(std::uint64_t start) { return misses_ != nullptr && misses_(start) != 0; }
+
+bool sets_argument(std::string& kernel, std::size_t& argument) {
+  std::uint64_t number = 0;
+  const char* const name = sets_argument_ == nullptr ? nullptr : sets_argument_(&number);
+  if (name == nullptr) {
+    return false;
+  }
+  kernel.assign(name);
+  kernel.erase(std::min(kernel.find(':'), kernel.size()));  // KERNEL:{INSTANCE}
+  argument = number;
+  return true;
+}
 
 bool is_mistaken(std::uint64_t start) {
   return is_mistaken_ != nullptr && is_mistaken_(start) != 0;

@@ -3,7 +3,9 @@
 // the card counts simulated time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "isthmus/card_page.hpp"
 
@@ -39,6 +41,9 @@ void leave(Femtoseconds time, bool reached = false);
 std::uint64_t start();
 /// Returns whether the program has not seen the end of the start with this number.
 bool misses(std::uint64_t start);
+/// Returns whether the calling thread sets an argument of a run to a buffer; then also the kernel's
+/// name and the argument's number.
+bool sets_argument(std::string& kernel, std::size_t& argument);
 /// Returns whether the user was warned of arguments of the start with this number.
 bool is_mistaken(std::uint64_t start);
 

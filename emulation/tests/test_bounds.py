@@ -326,7 +326,7 @@ def test_the_argument_that_needs_another_bank_is_named(
 
 def test_a_loop_that_adds_up_gets_partial_sums(tmp_path: Path) -> None:
     file = tmp_path / "0.tsv"
-    loop = f"its loop at line 5, II 7: floating-point sum\tpartial sums\ts\t7\t{6 * MS}\t8"
+    loop = f"its loop at line 5, II 7: floating-point sum\t0\tpartial sums\ts\t7\t{6 * MS}\t8"
     file.write_text(
         "# card 0 board u250 program 7\n"
         f"facts\tk_1\t1\t{MS // 2}\t{MS // 2}\t0\tin\tbank0\tr\t8\t1\n"
@@ -347,12 +347,30 @@ def of_one_loop(file: Path, loop: str, sums: int) -> tuple[Any, str]:
         "# card 0 board u250 program 7\n"
         f"facts\tk_1\t1\t{MS // 2}\t{MS // 2}\t0\tin\tbank0\tr\t8\t1\n"
         f"kernel\tk_1\t0\t{7 * MS}\t8\testimate\t{MS // 2}\t{7 * MS}\t{7 * MS}\t{7 * MS}"
-        f"\t{loop}{change}\n"
+        f"\t{loop}\t0{change}\n"
     )
     u250 = [boards.named("u250")]
     (found,) = bounds.regions(event_files.read([file]), u250)
     text = " ".join(line.strip() for line in bounds_text.lines([found], u250))
     return found, text
+
+
+def test_a_port_that_moves_more_than_an_element_a_clock_is_not_said_to_move_one(
+    tmp_path: Path,
+) -> None:
+    """The estimate leaves open whether HLS widens the port; its middle counts."""
+    file = tmp_path / "0.tsv"
+    clocks = 300_000  # of 1 ms
+    file.write_text(
+        "# card 0 board u250 program 7\n"
+        f"facts\tk_1\t{MS}\t{MS // 100}\t{MS // 100}\t0\tin\tbank0\tr\t{clocks}\t1\n"
+        f"kernel\tk_1\t0\t{MS // 2}\t8\testimate\t{MS // 100}\t{MS // 2}\t{MS // 100}\t{MS}"
+        "\tits loop at line 5\t0\n"
+    )
+    u250 = [boards.named("u250")]
+    lines = bounds_text.lines(bounds.regions(event_files.read([file]), u250), u250)
+    text = " ".join(line.strip() for line in lines)
+    assert "0.6 GB/s: 1-byte elements, 2 a clock at 300 MHz in the middle of the" in text
 
 
 def test_a_bottleneck_without_a_known_change_is_named(tmp_path: Path) -> None:

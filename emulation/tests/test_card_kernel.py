@@ -165,6 +165,31 @@ def test_what_new_says_leads_from_a_prototype_to_a_pass(
     assert "nothing is overwritten" in again.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "void k(const float* x, const float* y, float* out, float a, int n)",
+            "out[i] = x[i] + y[i] + a;",
+        ),
+        ("void k(int* out, int n)", "out[i] = i;"),
+        ("void k(const ap_uint<512>* a, const int* b, ap_uint<512>* out, int n)", "out[i] = a[i];"),
+        ("void k(const int* a, const int* b, int* out, bool by)", "out[i] = a[i] + b[i];"),
+        (
+            "void k(hls::stream<int>& a, hls::stream<int>& b, hls::stream<int>& out, int n)",
+            "out.write(a_word + b_word);",
+        ),
+    ],
+    ids=["values", "no_input", "no_number", "flag", "streams"],
+)
+def test_a_new_kernel_adds_up_what_it_gets(
+    isthmus: Command, tmp_path: Path, text: str, line: str
+) -> None:
+    """It copied the first input, and ignored the others."""
+    assert isthmus("card", "kernel", "new", text).returncode == 0
+    assert f" {line}  // replace this" in (tmp_path / "k" / "k.cpp").read_text()
+
+
 def test_values_of_the_host_program_have_the_types_of_their_arguments(
     isthmus: Command, tmp_path: Path
 ) -> None:

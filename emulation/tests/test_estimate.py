@@ -759,7 +759,7 @@ def test_an_estimate_is_called_so(tmp_path: Path) -> None:
     (tmp_path / "card.tsv").write_text(
         "# card 0 board u250 program 1\n"
         f"kernel\tfir_1\t0\t{5 * 10**12}\t0\testimate\t{5 * 10**12}\t{2 * 10**12}\t{10**12}"
-        f"\t{3 * 10**12}\tits loop at line 4\n"
+        f"\t{3 * 10**12}\tits loop at line 4\t0\n"
     )
     session = event_files.read([tmp_path / "card.tsv"])
     ((_, events),) = session.cards

@@ -291,13 +291,13 @@ def test_a_module_takes_its_own_clocks(isthmus: Command, tmp_path: Path) -> None
         (
             9_000_000,
             "given\t1000000\t3000000\t3000000",
-            "waits for streams or for first words of bursts: computes 3.00 ns, memory",
+            "waits for streams: computes 3.00 ns, memory",
         ),
         (6_000_000, "given\t1000000\t3000000\t3000000", "computing: computes 3.00 ns, memory"),
         (
             6_000_001,
             "given\t1000000\t3000000\t3000000",
-            "waits for streams or for first words of bursts: computes 3.00 ns, mem",
+            "waits for streams: computes 3.00 ns, mem",
         ),
     ],
     ids=["computing", "memory", "streams", "half", "less"],
@@ -308,6 +308,30 @@ def test_what_bounds_a_kernel_is_named(
     events = tmp_path / "events.tsv"
     events.write_text(f"# card 0 board u250 program 7\nkernel\tk_1\t0\t{duration}\t8\t{times}\n")
     assert f"; bound by {said}" in watch.lines(event_files.read([events]))[1]
+
+
+@pytest.mark.parametrize(
+    ("duration", "first", "said"),
+    [
+        (4, 1, "its loop at line 4, and 1.00 us for memory's first word in each run of a loop;"),
+        (100, 2, "its loop at line 4;"),
+        (8, 5, "its loops' waits for memory's first word;"),
+        (10, 1, "waits for streams;"),
+    ],
+    ids=["named", "too_short", "longest", "streams"],
+)
+def test_waits_for_first_words_are_told_from_those_for_streams(
+    duration: int, first: int, said: str, tmp_path: Path
+) -> None:
+    """The times are in microseconds; memory takes one, and computing what the waits leave."""
+    computing = 3 if said != "its loop at line 4;" else 98
+    times = "\t".join(str(10**9 * time) for time in (1, computing, computing, computing))
+    events = tmp_path / "events.tsv"
+    events.write_text(
+        f"# card 0 board u250 program 7\nkernel\tk_1\t0\t{10**9 * duration}\t8\testimate\t{times}"
+        f"\tits loop at line 4\t{10**9 * first}\n"
+    )
+    assert f"; bound by {said} memory" in watch.lines(event_files.read([events]))[1]
 
 
 def test_computing_that_nobody_knows_is_said(probed: Callable[..., Ran], tmp_path: Path) -> None:

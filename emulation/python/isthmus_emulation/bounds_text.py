@@ -22,6 +22,8 @@ _SAME = 1.005
 """Largest ratio of two times of an item that differ only by rounding."""
 _BUSY = 0.5
 """Share of a bank's rate above which a board's kernel and transfers may slow each other."""
+_ONE = 1.02
+"""Most elements that a port moves in a clock, with a margin for rounding."""
 _MOSTLY = 0.5
 """Least share of the transfers' time that makes start-up the named reason."""
 _MOST_OF_ITEM = 0.9
@@ -141,10 +143,15 @@ def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
 
 def _elements(region: Region, board: Board) -> tuple[str, str]:
     kernel = next(one for one in region.kernels if one.by == "elements")
-    reason = (
-        f"kernel {kernel.instance}: {kernel.bytes_per_s / 1e9:.2g} GB/s: each port one "
-        f"{kernel.element_bytes}-byte element a clock at {board.number('kernel.clock_MHz'):g} MHz"
-    )
+    clock = f"clock at {board.number('kernel.clock_MHz'):g} MHz"
+    each = f"each port one {kernel.element_bytes}-byte element a {clock}"
+    per_clock = kernel.bytes_per_s / kernel.element_bytes / board.hertz("kernel.clock_MHz")
+    if per_clock > _ONE:  # the estimate leaves open whether HLS widens the port
+        each = (
+            f"{kernel.element_bytes}-byte elements, {per_clock:.2g} a {clock} in the middle of "
+            "the estimate, as HLS may widen the port or not"
+        )
+    reason = f"kernel {kernel.instance}: {kernel.bytes_per_s / 1e9:.2g} GB/s: {each}"
     wide = board.whole("kernel.width_bytes")
     arrays = "partition (complete) each array that a loop then uses for a whole word at once"
     return reason, f"widen its ports to {wide} bytes (hls::vector), and {arrays}"
@@ -187,7 +194,12 @@ def _transfers(region: Region) -> tuple[str, str]:
     reason = "each byte crosses the link and the card's memory"
     if region.startup >= _MOSTLY:
         reason = f"{percent(region.startup)} of the transfers' time is start-up"
-    return reason, "buffers in host memory (host_only), which kernels reach over the link"
+    cure = "buffers in host memory (host_only), which kernels reach over the link"
+    kernel = next((one for one in region.kernels if one.ports), None)
+    if kernel is None:
+        return reason, cure
+    places = [f"sp={kernel.instance}.{port}:HOST[0]" for port in kernel.ports]
+    return reason, f"{cure} if the design connects them ({listed(places)})"
 
 
 def _copies(region: Region) -> tuple[str, str]:

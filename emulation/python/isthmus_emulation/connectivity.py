@@ -226,11 +226,12 @@ def _named(memory: str) -> list[str]:
 
 def _banks(most: dict[str, int]) -> list[Bank]:
     """Returns banks, numbered from 0 as on a board; ``most``: least count of each kind."""
-    counts = most if {"HBM", "DDR"} & most.keys() else {"DDR": 1, **most}
-    hbm = "HBM" in counts
-    return [
+    hbm = "HBM" in most
+    # A board with HBM alone has no DDR[0], in which arguments without a memory would lie.
+    first = [] if hbm or "DDR" in most else [Bank("bank0", size=parse_size(_KINDS["DDR"][1]))]
+    return first + [
         msgspec.convert({"name": f"{kind}[{n}]", "type": type_name, "size": parse_size(size)}, Bank)
         for kind, (type_name, size, least) in _KINDS.items()
-        if kind in counts
-        for n in range(max(counts[kind], _DDR_BESIDE_HBM if kind == "DDR" and hbm else least))
+        if kind in most
+        for n in range(max(most[kind], _DDR_BESIDE_HBM if kind == "DDR" and hbm else least))
     ]

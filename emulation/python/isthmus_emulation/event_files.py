@@ -249,10 +249,12 @@ def _kernel_time(words: list[str]) -> KernelTime:
     memory, computing, least = map(int, numbers)
     if how != ESTIMATE:
         return KernelTime(how == "given", memory, computing, least)
-    most, bound, *rest = words[4:]
+    most, bound, first_words, *rest = words[4:]
     fields = zip(*(rest[field::5] for field in range(5)), strict=True)
     changes = tuple(
         LoopChange(kind, name, int(count), int(saved), int(moved))
         for kind, name, count, saved, moved in fields
     )
-    return KernelTime(True, memory, computing, least, int(most), bound, True, changes)
+    return KernelTime(
+        True, memory, computing, least, int(most), bound, True, int(first_words), changes
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import jinja2
 
 from isthmus.errors import UsageError
 from isthmus.saving import save
-from isthmus_emulation.prototype import Parameter, Prototype
+from isthmus_emulation.prototype import Parameter, Prototype, is_number
 from isthmus_emulation.xclbin import Kernel
 from isthmus_emulation.xclbin.design import completed
 from isthmus_emulation.xclbin.sizes import size_of
@@ -46,6 +47,7 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
     placed = completed(prototype.kernel)
     streamed = any(p.stream for p in prototype.parameters)
     facts = _stream_facts(prototype) if streamed else _facts(prototype)
+    facts["result"] = _result(prototype, is_sum=not verilog)
     if verilog:
         facts |= _registers(prototype, placed, facts)
     name = prototype.name
@@ -128,6 +130,45 @@ def _common(prototype: Prototype) -> dict[str, Any]:
     }
 
 
+def _result(prototype: Prototype, *, is_sum: bool) -> str:
+    """Returns what the new kernel writes for element ``i``, in C++.
+
+    With ``is_sum`` this is the sum of all inputs and values, as far as they are numbers of types
+    that C++ adds; else the first input. A Verilog module of ``kernel.sv`` has one input.
+    """
+    parameters = prototype.parameters
+    inputs = [
+        (f"{p.name}[i]", p.element)
+        for p in parameters
+        if p.pointer and p.const and p.element != "void"
+    ]
+    if any(p.stream for p in parameters):
+        outputs = _output_streams(parameters)
+        inputs = [
+            (f"{p.name}_word", _word(p) or "") for p in parameters if p.stream and p not in outputs
+        ]
+    plain = [
+        (p.name, p.element)
+        for p in parameters
+        if not (p.pointer or p.stream or p.reference) and p != prototype.count
+    ]
+    for terms in ([*inputs, *plain], inputs):
+        if inputs and is_sum and all(is_number(element) for _, element in terms):
+            return " + ".join(name for name, _ in terms)
+    return inputs[0][0] if inputs else "i"
+
+
+def _output_streams(parameters: Sequence[Parameter]) -> list[Parameter]:
+    streams = [p for p in parameters if p.stream]
+    return [p for p in streams if p.name.lower().startswith("out")] or streams[1:][-1:]
+
+
+def _word(stream: Parameter) -> str | None:
+    """Returns the type of a stream's words; None if it is not known."""
+    found = _STREAM.fullmatch(stream.element)
+    return found[1] if found else None
+
+
 def _value(parameter: Parameter, prototype: Prototype) -> str:
     if parameter == prototype.count:
         return "elements"
@@ -148,14 +189,14 @@ def _stream_facts(prototype: Prototype) -> dict[str, Any]:
             f"{where}: a kernel with streams begins with streams and values alone; add '{other}' "
             "when it passes"
         )
-    words = {found[1] if (found := _STREAM.fullmatch(p.element)) else None for p in streams}
+    words = {_word(p) for p in streams}
     word = next(iter(words))
     if len(words) > 1 or word is None or size_of(word) is None:
         raise UsageError(
             f"{where}: its streams begin with words of one type with a known size, such as "
             "hls::stream<int>; ap_axiu: see packets in kernels/gallery"
         )
-    outputs = [p for p in streams if p.name.lower().startswith("out")] or streams[1:][-1:]
+    outputs = _output_streams(streams)
     inputs = [p.name for p in streams if p not in outputs]
     if not inputs or not outputs:
         raise UsageError(

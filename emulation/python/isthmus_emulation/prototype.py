@@ -106,6 +106,11 @@ class Prototype:
         return f"void {self.name}({', '.join(map(str, self.parameters))})"
 
 
+def is_number(element: str) -> bool:
+    """Whether values of a type are numbers of C++, which ``+`` adds."""
+    return bool(_INTEGERS.fullmatch(element)) or element in {"float", "double"}
+
+
 def parse(text: str) -> Prototype:
     """Reads a prototype; raises UsageError that says what is wrong with the text."""
     found = _FUNCTION.fullmatch(_COMMENT.sub(" ", text))

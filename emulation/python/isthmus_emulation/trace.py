@@ -53,6 +53,8 @@ class KernelTime(NamedTuple):
     bound: str = ""
     """Loop that takes most of an estimate; empty without an estimate."""
     is_estimate: bool = False
+    first_words_fs: int = 0
+    """Time of an estimate in which loops wait for memory's first word."""
     changes: tuple[LoopChange, ...] = ()
     """Changes of the kernel's source, of which some may save nothing."""
 

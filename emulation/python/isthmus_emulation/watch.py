@@ -21,8 +21,10 @@ _FIRST, _LAST = 11, 2
 """Numbers of first and last events shown for each card; shares below must stay on the screen."""
 _DECIDES = 0.5
 """Least share of a run in which computing bounds the run, even if it also waits for streams."""
-_WAITS = "waits for streams or for first words of bursts"
-"""What bounds a run that is longer than its computing and its data: the card records no cause."""
+_STREAMS = "waits for streams"
+"""What bounds a run that is longer than its computing and its accesses to memory."""
+_SHOWN = 0.05
+"""Least share of a run that waits for first words take, to be shown."""
 _LANES = (
     ("kernels", {"kernel"}),
     ("transfers", {"write", "read", "copy"}),
@@ -103,7 +105,7 @@ def _computing(event: Event) -> str:
     bound = "computing" if most > memory else "memory"
     computing_decides = most > memory and most >= _DECIDES * event.duration_fs
     if event.duration_fs > max(most, memory) and not computing_decides:
-        bound = _WAITS
+        bound = _STREAMS
     return f"; bound by {bound}: computes {lowest}{computing}, memory {moving}"
 
 
@@ -115,8 +117,14 @@ def _estimate(event: Event, time: KernelTime) -> str:
     moving = format_seconds(_FS * time.memory_fs)
     waits = _percent(max(0, whole - time.memory_fs), whole)
     bound = "memory" if time.memory_fs > time.computing_fs else time.bound or "computing"
-    if whole > max(time.memory_fs + time.computing_fs, 1):
-        bound = _WAITS
+    first = time.first_words_fs
+    if first > max(time.memory_fs, time.computing_fs):
+        bound = "its loops' waits for memory's first word"
+    elif whole > max(time.memory_fs + time.computing_fs + first, 1):
+        bound = _STREAMS
+    elif first >= _SHOWN * whole:
+        waited = format_seconds(_FS * first)
+        bound += f", and {waited} for memory's first word in each run of a loop"
     return f"; bound by {bound}; memory {moving}, waits {waits}; computes {spread} ({ESTIMATE})"
 
 

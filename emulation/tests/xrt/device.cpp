@@ -416,6 +416,14 @@ TEST_CASE("A description that is none is refused", "[card][process]") {
   CHECK_THROWS_AS(described("isthmus.card/1\nargument value 0 4 x\nend\n"), DescriptionError);
   CHECK_THROWS_AS(described("isthmus.card/1\nkernel a a_1 0 16\nargument value 15 4 x\nend\n"),
                   DescriptionError);
+  const std::string reaching = "isthmus.card/1\nmemory card 65536 4096 DDR[0]\nkernel a a_1 0 16\n";
+  const Description connected = described(reaching + "argument buffer 0 8 x\nreaches 0\nend\n");
+  CHECK(connected.units[0].arguments[0].memories == std::vector<std::size_t>{0});
+  CHECK_THROWS_AS(described(reaching + "reaches 0\nend\n"), DescriptionError);
+  for (const char* memories : {"reaches 1", "reaches 0 x", "reaches"}) {
+    CHECK_THROWS_AS(described(reaching + "argument buffer 0 8 x\n" + memories + "\nend\n"),
+                    DescriptionError);
+  }
   // A range may be larger than the registers that are kept; arguments are in those.
   const std::string large = "isthmus.card/1\nkernel a a_1 0 1048576\nargument value ";
   CHECK(described(large + "65532 4 x\nend\n").units.size() == 1);

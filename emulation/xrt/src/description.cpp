@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 namespace isthmus::card::process {
 namespace {
@@ -38,6 +39,14 @@ class Words {
     if (!(words_ >> found)) {
       refuse(line_);
     }
+    return found;
+  }
+  /// Reads the numbers up to the line's end, at least one.
+  std::vector<std::size_t> numbers() {
+    std::vector<std::size_t> found;
+    do {
+      found.push_back(number());
+    } while (!(words_ >> std::ws).eof());
     return found;
   }
   std::string rest() {
@@ -121,6 +130,18 @@ ComputeUnit kernel(Words& words, const std::string& line) {
   return found;
 }
 
+/// Parses which memories the argument above the line reaches.
+void reaches(ComputeUnit& unit, Words& words, const std::string& line, std::size_t memories) {
+  if (unit.arguments.empty()) {
+    refuse(line);
+  }
+  std::vector<std::size_t> found = words.numbers();
+  if (std::ranges::any_of(found, [&](std::size_t memory) { return memory >= memories; })) {
+    refuse(line);
+  }
+  unit.arguments.back().memories = std::move(found);
+}
+
 /// Adds what a line says about the kernel above it.
 void describe(ComputeUnit& unit, const std::string& what, Words& words, const std::string& line) {
   if (what == "free") {
@@ -171,6 +192,8 @@ Description Description::parse(std::istream& text) {
       return found;
     } else if (found.units.empty()) {
       refuse(line);
+    } else if (what == "reaches") {
+      reaches(found.units.back(), words, line, found.memories.size());
     } else {
       describe(found.units.back(), what, words, line);
     }

@@ -43,18 +43,6 @@ void Device::begin_call() {
   }
 }
 
-/// Throws CardError if the xclbin uses a kind of memory that the board lacks.
-void Device::check_memories() const {
-  const Board& board = timing_->board();
-  for (const MemoryRange& range : description_.memories) {
-    if (range.hbm && !(board.memory && board.memory->hbm)) {
-      throw CardError("the xclbin has high-bandwidth memory, " + range.name + ", the board " +
-                      board.name + " has none: give one that has, such as --board " + board.name +
-                      ",memory.hbm=true,memory.banks=32");
-    }
-  }
-}
-
 /// Warns if the kernels are built for another clock than the card's.
 void Device::check_clock() {
   constexpr double hertz_of_a_megahertz = 1e6;
@@ -85,12 +73,13 @@ std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool sh
   std::string file;
   if (range == nullptr || !range->host) {  // else the buffer lies in the program's memory
     if (range != nullptr) {
-      timing_->check_bank(description_.bank_of(address));
+      check_memory(*range);
     }
     file = memory_.allocate(address, bytes, shared);
   }
-  if (BufferUse* use = memory_.use_of(address); use != nullptr && looks_ != nullptr) {
-    use->since = looks_->count();
+  if (BufferUse* use = memory_.use_of(address)) {
+    use->since = looks_ == nullptr ? 0 : looks_->count();
+    use->kernel_runs = kernel_runs_;
   }
   const Board& board = timing_->board();
   if (board.offload) {
@@ -118,6 +107,7 @@ void Device::note_sent(std::uint64_t address, std::uint64_t bytes) {
 void Device::note_taken(std::uint64_t address, std::uint64_t bytes) {
   if (BufferUse* use = memory_.use_of(address)) {
     use->take(address, bytes, memory_.sends());
+    use->taken_unwritten |= use->written.ends().empty() && kernel_runs_ > use->kernel_runs;
   }
 }
 
@@ -125,6 +115,7 @@ void Device::warn_if_lost(BufferUse& use) {
   if (const auto fault = fault_of_output(use, looks_, true)) {
     warnings_.warn(*fault);
   }
+  warn_if_never_written(use);
 }
 
 void Device::note_submitted(std::uint64_t number) {

@@ -78,6 +78,9 @@ void Reach::note_given() {
   for (const Buffer& buffer : buffers_) {
     if (BufferUse* use = buffer.constant ? nullptr : card_->use_of(buffer.begin)) {
       use->maker = warnings_->doubts(use->maker) ? use->maker : run_;
+      if (!use->given && use->written.ends().empty()) {
+        use->given = named(&buffer);
+      }
     }
   }
 }

@@ -55,6 +55,10 @@ std::pair<std::string, std::string> told(const HostFault& fault) {
               ", and the program reads that without a wait for the run's end, so that on a "
               "board it may get old data",
           "before " + fault.argument.name + ".sync(XCL_BO_SYNC_BO_FROM_DEVICE), add run.wait()"};
+    case HostFaultKind::never_written:
+      return {"wrote nothing to " + place(fault) +
+                  ", nor did the program, which reads that from the card",
+              "look at the counts and buffers that the program sets"};
     case HostFaultKind::never_taken:
       return {"wrote to " + place(fault) + ", which neither the program nor another run read",
               "after the run, add " + read_all(fault)};

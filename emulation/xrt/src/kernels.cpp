@@ -171,6 +171,7 @@ Reach::Reach(const Description& description, CardMemory& card, ProgramMemory& ho
   }
   std::ranges::stable_sort(buffers_, {}, &Buffer::begin);
   note_given();
+  check_connections();
 }
 
 const Reach::Buffer* Reach::buffer_of(std::uint64_t address) const {

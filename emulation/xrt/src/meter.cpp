@@ -150,7 +150,8 @@ void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string&
            '\t' + std::to_string(computing.time) + '\t' + std::to_string(computing.least);
   }
   if (computing.source == Source::estimated) {
-    more += '\t' + std::to_string(computing.most) + '\t' + computing.bound;
+    more += '\t' + std::to_string(computing.most) + '\t' + computing.bound + '\t' +
+            std::to_string(computing.first_words);
     for (const LoopChange& change : computing.changes) {
       more += '\t' + change.kind + '\t' + change.name + '\t' + std::to_string(change.count) + '\t' +
               std::to_string(change.spared) + '\t' + std::to_string(change.bytes);

@@ -60,8 +60,8 @@ std::optional<HostFault> fault_of_part(const BufferUse& use, const BufferOutput&
   if (output.taken_bytes() == output.written.bytes() || looks == nullptr) {
     return std::nullopt;
   }
-  if (reads_old_bytes(output, looks) || (!output.passed_on && is_read_by_elements(output) &&
-                                         looks->has(use.begin, use.bytes, use.since))) {
+  if (reads_old_bytes(output, looks) ||
+      (!output.passed_on && is_read_by_elements(output) && is_wanted(use, looks))) {
     return fault(HostFaultKind::partly_taken, use, output);
   }
   return std::nullopt;

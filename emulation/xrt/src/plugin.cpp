@@ -194,7 +194,10 @@ void add_phase(Bridge& bridge, KernelOutcome& all, std::uint64_t times, Time com
     all.memory_on_host += bridge.run->timing->kernel_on_host(std::move(ports), moved.sweeps);
   }
   all.add(moved.moved, moved.sweeps);
-  all.duration += std::max(moved.memory, computing + static_cast<Time>(times) * latency);
+  const Time without = std::max(moved.memory, computing);
+  const Time whole = std::max(moved.memory, computing + static_cast<Time>(times) * latency);
+  all.duration += whole;
+  all.computing.first_words += whole - without;
 }
 
 void add_estimate(Bridge& bridge, std::uint64_t times, double least, double cycles, double most) {

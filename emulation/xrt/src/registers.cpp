@@ -40,16 +40,24 @@ void Device::register_access(const Unit& unit, bool load) {
   meter_->spend(timing_->access(load), "register", unit.place.instance, word);
 }
 
-void Device::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+Time Device::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
   stuck_for_ = {};
+  const BufferUse* const source = memory_.use_of(from);
+  BufferUse* const target = memory_.use_of(to);
+  Pieces written = target == nullptr ? Pieces{} : target->written;
   const ComputeUnit copier = {.kernel = "copy", .instance = "copy", .arguments = {}};
   std::vector<std::byte> piece(bytes);
   Reach reach(description_, memory_, *host_, warnings_, copier, {});
   reach.read(from, piece);
   reach.write(to, piece);
+  if (source != nullptr && target != nullptr) {
+    written.add(source->written, from, bytes, to);
+    target->written = std::move(written);  // a copy of bytes that nobody wrote writes nothing
+  }
   const Cost cost = timing_->copy(static_cast<std::int64_t>(bytes), description_.bank_of(from),
                                   description_.bank_of(to));
   meter_->spend(cost, "copy", copier.instance, bytes);
+  return cost.total();
 }
 
 void Device::write_registers(std::uint64_t address, std::span<const std::byte> data) {
@@ -101,6 +109,7 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers, unit.start,
               looks_);
   unit.run = reach.run();
+  ++kernel_runs_;
   if (std::exchange(unit.is_mistaken, false)) {
     warnings_.doubt(unit.run);
   }

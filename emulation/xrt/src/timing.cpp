@@ -31,11 +31,12 @@ Timing::Timing(const Board& board)
 
 void Timing::reset() { machine_.reset(samples_++); }
 
-void Timing::check_bank(std::size_t bank) const {
+void Timing::check_bank(std::size_t bank, const std::string& name) const {
   const auto banks = static_cast<std::size_t>(board_.memory ? board_.memory->banks : 0);
   if (bank >= banks) {
-    throw CardError("the program uses bank " + std::to_string(bank) + " of the card, the board " +
-                    board_.name + " has " + std::to_string(banks) + " banks (memory.banks)");
+    throw CardError("the program uses bank " + std::to_string(bank) + " of the card, " +
+                    (name.empty() ? "" : name + ": ") + "the board " + board_.name + " has " +
+                    std::to_string(banks) + " banks (memory.banks)");
   }
 }
 

@@ -67,7 +67,7 @@ def memory_of(place: Place) -> str:
 
     software = backends.of(place.backend).card_software
     if place.memory == HOST_ONLY and software is not None:
-        return "buffers in host memory (host_only)"
+        return "buffers in host memory (host_only, HOST[0])"
     on_card = software is not None and place.banks > 0
     if place.call == "map" or (on_card and software and place.memory == software.mapped):
         return "mapped buffers"

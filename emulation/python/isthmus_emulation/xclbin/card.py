@@ -12,6 +12,7 @@ The section is BITSTREAM, which holds the bitstream for a board. Its lines of wo
     least FORMULA                                   the lower end of a range of cycles
     computing TEXT                                  the cycles as the user reads them
     argument KIND OFFSET BYTES NAME                 of the kernel above, in their order
+    reaches MEMORY ...                              memories of the argument above, by their row
     stream INSTANCE N INSTANCE N DEPTH NAME         from one's argument N (from 0) to another's
     end
 
@@ -22,7 +23,7 @@ The emulated card reads the section in ``emulation/xrt/src/description.cpp``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from isthmus_emulation.xclbin import cycles
 from isthmus_emulation.xclbin.kinds import DATA_MHZ, MemoryType
@@ -38,22 +39,26 @@ _MEMORIES: dict[int, str] = {
 }
 _ARGUMENTS = {"global": "buffer", "constant": "buffer", "stream": "stream"}
 """Kind of an argument by its qualifier; an argument without these qualifiers is a value."""
+Reached = Mapping[tuple[str, int], Sequence[int]]
+"""Rows of the memories that an argument reaches, by the kernel's instance and the argument."""
 
 
 def describe(
     memories: Iterable[Memory],
     kernels: Iterable[Kernel],
+    reached: Reached,
     streams: Iterable[Stream] = (),
     clock_mhz: int = DATA_MHZ,
 ) -> bytes:
     """Returns the section for kernels that ``Design.build`` has completed."""
-    lines = _lines(memories, kernels, streams, clock_mhz)
+    lines = _lines(memories, kernels, reached, streams, clock_mhz)
     return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _lines(
     memories: Iterable[Memory],
     kernels: Iterable[Kernel],
+    reached: Reached,
     streams: Iterable[Stream],
     clock_mhz: int,
 ) -> Iterator[str]:
@@ -76,10 +81,12 @@ def _lines(
                 if computing.least:
                     yield f"least {computing.least}"
                 yield f"computing {kernel.cycles} cycles ({kernel.schedule or 'given'})"
-            for argument in kernel.arguments:
+            for index, argument in enumerate(kernel.arguments):
                 kind = _kind(argument)
                 place = "0 0" if kind == "stream" else f"{argument.offset} {argument.size}"
                 yield f"argument {kind} {place} {argument.name}"
+                if rows := reached.get((instance.name, index)):
+                    yield f"reaches {' '.join(map(str, rows))}"
     for stream in streams:
         ends = (
             f"{stream.producer} {stream.producer_argument} "

@@ -158,7 +158,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             Section(SectionKind.CLOCK_FREQ_TOPOLOGY, tables.encode(Clock, clocks), "clocks"),
             Section(
                 SectionKind.BITSTREAM,
-                card.describe(memories, kernels, flows, self.data_mhz)
+                card.describe(memories, kernels, _reached(units, connections), flows, self.data_mhz)
                 if bitstream is None
                 else bitstream,
                 "bitstream",
@@ -364,6 +364,17 @@ def _connections(
                 yield Connection(index, row, rows[name])
     if left:
         raise UsageError(f"no INSTANCE.ARGUMENT {next(iter(left))!r} that reaches memory")
+
+
+def _reached(
+    units: Sequence[tuple[Ip, Kernel]], connections: Iterable[Connection]
+) -> dict[tuple[str, int], list[int]]:
+    """Returns rows of the memories that each argument reaches, by instance and argument."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for connection in connections:
+        instance = units[connection.ip][0].name.partition(":")[2]
+        found.setdefault((instance, connection.argument), []).append(connection.memory)
+    return found
 
 
 def _grouped(

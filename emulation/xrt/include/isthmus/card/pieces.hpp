@@ -25,6 +25,17 @@ class Pieces {
       next = ends_.erase(next);
     }
   }
+  /// Adds those of the `bytes` from `from` on that are in `other`, as bytes from `to` on.
+  void add(const Pieces& other, std::uint64_t from, std::uint64_t bytes, std::uint64_t to) {
+    const std::uint64_t end = from + bytes;
+    for (std::uint64_t at = from; at < end;) {
+      const Stretch here = other.stretch(at, end);
+      if (here.inside) {
+        add(to + (at - from), to + (here.end - from));
+      }
+      at = here.end;
+    }
+  }
   [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& ends() const { return ends_; }
 
   struct Stretch {

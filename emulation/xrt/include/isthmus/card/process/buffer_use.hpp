@@ -56,10 +56,17 @@ struct BufferUse {
   /// Number of the run, among those of the card, that got the buffer to write to it; 0: none.
   std::uint64_t maker = 0;
   std::optional<BufferOutput> output{};
-  unsigned runs = 0;        ///< number of runs that wrote to the buffer before that of `output`
-  unsigned taken_runs = 0;  ///< of these, runs of whose output the program read something
-  unsigned lost_runs = 0;   ///< of these, fresh runs whose output nobody read
-  unsigned lost_run = 0;    ///< number of the last lost run
+  /// First argument for which a run got the buffer before anybody wrote to the buffer.
+  std::optional<NamedArgument> given{};
+  std::uint64_t kernel_runs = 0;  ///< number of the card's kernel runs when the buffer was made
+  /// Whether the program read the buffer when nobody had written it, and a kernel had run since.
+  bool taken_unwritten = false;
+  bool is_local_copy = false;   ///< whether XRT made the buffer as a copy in another memory
+  bool has_local_copy = false;  ///< whether XRT made such a copy of the buffer
+  unsigned runs = 0;            ///< number of runs that wrote to the buffer before that of `output`
+  unsigned taken_runs = 0;      ///< of these, runs of whose output the program read something
+  unsigned lost_runs = 0;       ///< of these, fresh runs whose output nobody read
+  unsigned lost_run = 0;        ///< number of the last lost run
   std::uint64_t sends_at_take = 0;  ///< number of the program's transfers when it last read
 
   void send(std::uint64_t address, std::uint64_t size) {

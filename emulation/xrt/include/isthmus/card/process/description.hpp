@@ -2,6 +2,8 @@
 // emulation/python/isthmus_emulation/xclbin/card.py).
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <istream>
 #include <stdexcept>
@@ -37,6 +39,12 @@ struct ArgumentPlace {
   std::uint64_t offset = 0;  ///< position of the argument's register
   std::uint64_t bytes = 0;
   std::string name;
+  /// Numbers of the memories that the design connects with the argument; empty if unknown.
+  std::vector<std::size_t> memories{};
+
+  [[nodiscard]] bool reaches(std::size_t memory) const {
+    return memories.empty() || std::ranges::find(memories, memory) != memories.end();
+  }
 };
 
 /// One instance of a kernel.
@@ -81,6 +89,8 @@ struct Description {
   /// Returns the number of the bank that contains an address. DDR behind HBM continues HBM's
   /// numbers: bank 32 follows 32 banks of HBM. Memory in the FPGA has numbers of its own.
   [[nodiscard]] std::size_t bank_of(std::uint64_t address) const;
+  /// Returns the names of the memories that an argument reaches: "DDR[0] and HOST[0]" (banks.cpp).
+  [[nodiscard]] std::string names_of(const ArgumentPlace& argument) const;
   /// Returns whether a unit has streams to other units.
   [[nodiscard]] bool has_streams(std::size_t unit) const;
 };

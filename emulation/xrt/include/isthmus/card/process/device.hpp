@@ -32,6 +32,17 @@ inline constexpr std::uint32_t ap_idle = 4;
 /// signed difference of two times is below 2^63.
 inline constexpr std::uint64_t far_future_fs = std::uint64_t{1} << 61U;
 
+/// A copy of a program's buffer in a memory that an argument reaches; XRT makes it when the program
+/// sets the argument to a buffer in another memory.
+struct LocalCopy {
+  std::uint64_t to = 0;  ///< address of the copy
+  std::uint64_t from = 0;
+  std::uint64_t bytes = 0;
+  Time duration = 0;
+  std::string kernel{};
+  std::size_t argument = 0;  ///< number of the argument
+};
+
 /// The emulated card. A call that the card cannot do throws MemoryError, KernelError or CardError.
 class Device {
  public:
@@ -61,8 +72,10 @@ class Device {
   /// Returns when the unit's run ends, or now if it has ended. Nothing if the end depends on
   /// streams, or if the unit restarts itself.
   std::optional<std::uint64_t> end_of(std::uint64_t address);
-  /// Copies within the card's memory, as the copy unit of a board does.
-  void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
+  /// Copies within the card's memory, as the copy unit of a board does. Returns the copy's time.
+  Time copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
+  /// Warns that XRT has made a copy because a buffer lies in the wrong memory (banks.cpp).
+  void note_local_copy(const LocalCopy& copy);
   /// Spends the time of a copy from or to another card's memory; the caller copies the bytes.
   void spend_on_copy_between_cards(Direction direction, std::uint64_t address, std::uint64_t bytes);
   /// Notes that the program has sent bytes, or read a buffer, without a transfer.
@@ -99,7 +112,9 @@ class Device {
     std::uint64_t run = 0;     ///< number of its last run among those of the card
   };
 
+  /// These throw CardError for memories that the board lacks (banks.cpp).
   void check_memories() const;
+  void check_memory(const MemoryRange& range) const;
   void check_clock();
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
   void spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes);
@@ -108,6 +123,7 @@ class Device {
   void record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                      const KernelOutcome& outcome);
   void warn_if_lost(BufferUse& use);
+  void warn_if_never_written(const BufferUse& use);
   static Pieces changed(const BufferUse& use, std::uint64_t address, std::span<const std::byte> now,
                         std::span<const std::byte> data);
   void warn_if_overwritten(BufferUse& use, std::uint64_t address, std::span<const std::byte> data);
@@ -144,8 +160,9 @@ class Device {
   bool as_hardware_;
   HostLooks* looks_;
   HostStarts starts_;
-  std::uint64_t submitted_ = 0;  ///< number of the program's latest start
-  unsigned waiting_ = 0;         ///< number of starts that wait for their unit
+  std::uint64_t kernel_runs_ = 0;  ///< number of runs that have begun
+  std::uint64_t submitted_ = 0;    ///< number of the program's latest start
+  unsigned waiting_ = 0;           ///< number of starts that wait for their unit
   using Duration = std::chrono::nanoseconds;
   /// Real time for which all running units have waited for streams and the program for these units,
   /// since the program last acted.

@@ -14,6 +14,7 @@ enum class HostFaultKind : std::uint8_t {
   reads_unwritten,    ///< a kernel reads bytes that neither the program nor a kernel wrote
   overwritten,        ///< the program writes what a run reads whose end it does not know
   never_waited,       ///< the program takes a kernel's output and does not know of the run's end
+  never_written,      ///< the program reads a buffer that a kernel got and nobody wrote
   never_taken,        ///< a kernel wrote a buffer that was never read
   run_not_taken,      ///< the program read what other runs wrote to the buffer, but not this run's
   partly_taken,       ///< the program read a part of a kernel's output

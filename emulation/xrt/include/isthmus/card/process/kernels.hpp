@@ -47,6 +47,7 @@ class Warnings {
   /// Notes that a run was used wrongly, so that mistakes with its output may follow from this one.
   void doubt(std::uint64_t run) { doubted_.insert(run); }
   [[nodiscard]] bool doubts(std::uint64_t run) const { return doubted_.contains(run); }
+  [[nodiscard]] bool has_doubts() const { return !doubted_.empty(); }
   /// Prints a fact that is no mistake, unless a fact with this `key` was printed.
   void note(const std::string& key, const std::string& text);
 
@@ -114,6 +115,7 @@ class Reach {
   [[nodiscard]] std::optional<NamedArgument> named(const Buffer* buffer) const;
   [[nodiscard]] std::optional<NamedArgument> exchanged_with(const Buffer& read) const;
   void note_given();
+  void check_connections() const;  // in banks.cpp
   void note_read(std::uint64_t address);
   void note_write(std::uint64_t address, std::uint64_t bytes);
   void check_constant(std::uint64_t address);

@@ -31,18 +31,19 @@ struct LoopChange {
 /// A kernel's computing time in a run.
 struct Computing {
   Source source = Source::by_model;
-  Time time = 0;        ///< given by the user or estimated; else 0
-  Time least = 0;       ///< lower end of the range; without a range `time`
-  Time most = 0;        ///< upper end of an estimate's range
-  std::string text{};   ///< an estimate's cycles for messages
-  std::string bound{};  ///< the loop that takes most of an estimate
+  Time time = 0;         ///< given by the user or estimated; else 0
+  Time least = 0;        ///< lower end of the range; without a range `time`
+  Time most = 0;         ///< upper end of an estimate's range
+  std::string text{};    ///< an estimate's cycles for messages
+  std::string bound{};   ///< the loop that takes most of an estimate
+  Time first_words = 0;  ///< time in which loops wait for memory's first word
   std::vector<LoopChange> changes{};
 
   /// Adds what changes spare in a further run.
   void add(const std::vector<LoopChange>& more) {
     for (const LoopChange& next : more) {
-      const auto same = std::ranges::find_if(changes, [&next](const LoopChange& one) {
-        return one.kind == next.kind && one.name == next.name;
+      const auto same = std::ranges::find_if(changes, [&next](const LoopChange& known) {
+        return known.kind == next.kind && known.name == next.name;
       });
       if (same == changes.end()) {
         changes.push_back(next);
@@ -112,6 +113,7 @@ struct KernelOutcome {
     computing.most += next.computing.most;
     computing.text = next.computing.text;
     computing.bound = next.computing.bound;
+    computing.first_words += next.computing.first_words;
     computing.add(next.computing.changes);
     return *this;
   }

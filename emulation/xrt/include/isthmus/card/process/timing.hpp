@@ -30,7 +30,7 @@ class Timing {
   explicit Timing(const Board& board);
 
   /// Throws CardError if the board lacks this bank; all functions below do the same.
-  void check_bank(std::size_t bank) const;
+  void check_bank(std::size_t bank, const std::string& name = "") const;
   /// Returns the duration of a transfer between host and card. Throws CardError without a DMA
   /// engine.
   Cost transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
