@@ -49,6 +49,7 @@ class Parameter:
 
     @property
     def qualifiers(self) -> str:
+        """Returns the words before the type, each with a space."""
         return "const " * self.const + "volatile " * self.volatile
 
     @property
