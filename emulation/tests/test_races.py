@@ -93,6 +93,16 @@ def races(run_isthmus: Command) -> Path:
         ("native", "late_wait", ["kernel add_1 reads byte 0 of argument buffer", WAIT]),
         ("native", "shared_run", ["a run of kernel scale is started while it runs"]),
         (
+            "native",
+            "other_card",
+            ["kernel scale_1 reads byte 0 of argument in", "make the buffer on the kernel's card"],
+        ),
+        (
+            "native",
+            "never_waits",
+            ["wrote to argument out", "does not wait for the run either: add run.wait(), then out"],
+        ),
+        (
             "opencl",
             "two_kernels",
             ["argument buffer (number 0)", "the first run's event to the second's wait list"],
@@ -109,7 +119,8 @@ def test_a_missing_order_ends_a_program_that_fails_on_warnings(
     card_exec: Run, races: Path, api: str, way: str, said: list[str]
 ) -> None:
     command = [races / "program", api, races / "races.xclbin", way]
-    ran = card_exec("--kernels", races, "--fail-on-warning", "--", *command)
+    options = ["--board", "u250", "--board", "u250", "--kernels", races, "--fail-on-warning"]
+    ran = card_exec(*options, "--", *command)
     assert ran.code == GATE_FAILED, ran.errors
     assert all(part in ran.errors[-1] for part in said), ran.errors
 

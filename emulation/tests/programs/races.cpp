@@ -20,8 +20,9 @@ constexpr std::size_t bytes = elements * sizeof(int);
 
 /// The card, and runs of its kernels that are started when they are made.
 struct Runs {
-  explicit Runs(const std::string& xclbin)
-      : card(xclbin),
+  explicit Runs(const std::string& file)
+      : xclbin(file),
+        card(xclbin),
         scale(card.device, card.uuid, "scale"),
         add(card.device, card.uuid, "add"),
         in(buffer()),
@@ -46,6 +47,7 @@ struct Runs {
     tell(name, static_cast<double>(std::accumulate(values, values + elements, 0LL)));
   }
 
+  std::string xclbin;
   Card card;
   xrt::kernel scale;
   xrt::kernel add;
@@ -177,6 +179,22 @@ void shared_run(Runs& runs) {
   one.join();
   other.join();
 }
+/// A buffer of another card, at the address of one that nobody has sent.
+void other_card(Runs& runs) {
+  const Card other(runs.xclbin, 1);
+  std::vector<xrt::bo> there;
+  for (int n = 0; n < 3; ++n) {
+    there.emplace_back(other.device, bytes, runs.scale.group_id(0));
+    runs.clear(there.back());
+  }
+  const xrt::bo unsent = runs.buffer();
+  finish(runs, {runs.scale(there.back(), runs.out, 2, 0, 1, elements)});
+}
+/// The program ends while a run goes on.
+void never_waits(Runs& runs) {
+  runs.out.map<int*>();
+  runs.scaled(runs.out, 2);
+}
 /// A run that is started again once its state says that it has ended.
 void polled_run(Runs& runs) {
   xrt::run run = runs.scaled(runs.out, 2);
@@ -201,6 +219,8 @@ const std::map<std::string, void (*)(Runs&)> known = {{"two_writers", two_writer
                                                       {"by_a_flag", by_a_flag},
                                                       {"by_a_stream", by_a_stream},
                                                       {"shared_run", shared_run},
+                                                      {"other_card", other_card},
+                                                      {"never_waits", never_waits},
                                                       {"polled_run", polled_run}};
 
 void native(const Arguments& arguments) {
