@@ -57,6 +57,13 @@ std::string read_all(const HostFault& fault) {
          fault.argument.name;
 }
 
+/// Returns the wait to add before a sync in a direction, "TO" or "FROM" the device.
+std::string wait_before(const HostFault& fault, const std::string& direction) {
+  return fault.api == HostApi::opencl ? "give the transfer's wait list the kernel's event"
+                                      : "before " + fault.argument.name + ".sync(XCL_BO_SYNC_BO_" +
+                                            direction + "_DEVICE), add run.wait()";
+}
+
 /// Returns what is wrong with two runs at the same time, and how the program orders them.
 std::pair<std::string, std::string> beside(const HostFault& fault) {
   const bool reads = fault.kind == HostFaultKind::reads_beside;
@@ -78,22 +85,15 @@ std::pair<std::string, std::string> told(const HostFault& fault) {
     case HostFaultKind::reads_unwritten:
       return {reads_unwritten(fault), write_before(fault)};
     case HostFaultKind::overwritten:
-      return {
-          "reads " + place(fault) +
-              ", and the program writes new data there without a wait for the run's end, so "
-              "that on a board the run may read either",
-          "before " +
-              by_api(fault, fault.argument.name + ".sync(XCL_BO_SYNC_BO_TO_DEVICE), add run.wait()",
-                     "the transfer, wait for the kernel's event") +
-              ", or send the new data to another buffer"};
+      return {"reads " + place(fault) +
+                  ", and the program writes new data there without a wait for the run's end, so "
+                  "that on a board the run may read either",
+              wait_before(fault, "TO") + ", or send the new data to another buffer"};
     case HostFaultKind::never_waited:
       return {"writes to " + place(fault) +
                   ", and the program reads that without a wait for the run's end, so that on a "
                   "board it may get old data",
-              "before " +
-                  by_api(fault,
-                         fault.argument.name + ".sync(XCL_BO_SYNC_BO_FROM_DEVICE), add run.wait()",
-                         "the transfer, wait for the kernel's event")};
+              wait_before(fault, "FROM")};
     case HostFaultKind::reads_beside:
     case HostFaultKind::writes_beside:
       return beside(fault);
