@@ -80,6 +80,19 @@ bool has_ended(int state) {
          state != timed_out;
 }
 
+/// Returns whether a run was started and has not ended, by its packet: `xrt::run::state` would have
+/// XRT accept a start that it refuses otherwise.
+bool is_under_way(const void* run) {
+  const void* const packet = is_null(run) ? nullptr : real_packet(run);
+  if (packet == nullptr) {
+    return false;
+  }
+  constexpr std::uint32_t state_mask = 0xf;
+  const auto state = static_cast<int>(
+      __atomic_load_n(static_cast<const std::uint32_t*>(packet), __ATOMIC_ACQUIRE) & state_mask);
+  return state != is_new && !has_ended(state);
+}
+
 /// The run that this thread starts, and whether XRT has accepted the start.
 struct Start {
   void* run = nullptr;
@@ -112,11 +125,7 @@ void leave_start() {
   if (starting.counted) {
     program_time.count(true);
   }
-  if (starting.done) {
-    set_running(starting.run, true);
-  } else {
-    check_failed_start(starting.run);
-  }
+  end_starting(starting.run, starting.done);
 }
 
 }  // namespace
@@ -240,6 +249,7 @@ ISTHMUS_INTERPOSED void start_run(void* run) {
   }
   note_call(ApiCall::start_run, kernel_of(run));
   check_start(run);
+  begin_starting(run, is_under_way(run));
   starting = {.run = run};
   number_start(run);
   // The first launch computes no time: a board's `driver.first_launch_ns` stands for its cold code.
@@ -263,8 +273,8 @@ ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) {
     check_endless_wait(run, timeout);
   }
   const int state = real_wait(run, timeout);
-  set_running(run, false);
   if (has_ended(state)) {
+    note_waited(run);
     see_end_of(run);
   }
   return state;
@@ -278,7 +288,7 @@ ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) {
   }
   const int status = real_wait2(run, timeout);  // the result is a std::cv_status
   if (status == 0) {
-    set_running(run, false);
+    note_waited(run);
     see_end_of(run);
   }
   return status;
@@ -287,6 +297,7 @@ ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) {
 ISTHMUS_INTERPOSED int state_of_run(const void* run) {
   const int state = real_state(run);
   if (has_ended(state)) {
+    note_waited(run);
     see_end_of(run);
   }
   return state;

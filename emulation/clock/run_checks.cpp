@@ -1,27 +1,20 @@
 #include "run_checks.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 
 #include "library.hpp"
 #include "of_xrt.hpp"
 #include "starts.hpp"
+#include "warning.hpp"
 
 namespace isthmus::card::clock {
 namespace {
 
-/// Environment variable with the file for the warning that ends the program (card exec
-/// --fail-on-warning).
-constexpr const char* fatal_variable = "ISTHMUS_CARD_FAIL_ON_WARNING";
 /// Most arguments of a kernel that is watched: a word has a bit for each argument.
 constexpr std::size_t most_arguments = 64;
 constexpr std::uint64_t longest_name = 256;
@@ -103,8 +96,9 @@ struct RunEntry {
   std::atomic<const void*> kernel_handle = nullptr;  ///< changes when a new kernel gets the entry
   std::atomic<std::uint64_t> set = 0;  ///< a bit for each argument that the program has set
   std::atomic<bool> running = false;
-  /// Whether the user was warned of an argument of this run.
-  std::atomic<bool> mistaken = false;
+  std::atomic<unsigned> starting = 0;  ///< number of threads that start it now
+  /// A bit for each argument whose present value is a mistake.
+  std::atomic<std::uint64_t> mistaken = 0;
   /// Whether the program learns of the run's end without a call.
   std::atomic<bool> informed = false;
   /// Number of the run's last start (`starts.hpp`); 0: none.
@@ -193,41 +187,29 @@ int text_of(const Fault& fault, std::span<char> text) {
           fault.kernel);
     case Mistake::busy:
     case Mistake::count:
-      return std::snprintf(
-          text.data(), text.size(),
-          "a run of kernel %s is started while it runs; before the second start, add run.wait()",
-          fault.kernel);
+      return std::snprintf(text.data(), text.size(),
+                           "a run of kernel %s is started while it runs, which XRT refuses; before "
+                           "the second start, "
+                           "add run.wait(), or make an xrt::run for each thread",
+                           fault.kernel);
   }
   return 0;
 }
 
+constexpr std::uint64_t bit_of(std::uint64_t argument) {
+  return std::uint64_t{1} << argument % most_arguments;
+}
+
 /// Warns of a mistake once for each argument; with --fail-on-warning the warning ends the program.
 void warn_user(KernelEntry& kernel, const Fault& fault) {
-  const std::uint64_t bit = std::uint64_t{1} << fault.index % most_arguments;
+  const std::uint64_t bit = bit_of(fault.index);
   if ((kernel.warned[static_cast<std::size_t>(fault.kind)].fetch_or(bit) & bit) != 0) {
     return;
   }
-  std::array<char, 1024> text{};
-  const auto length = static_cast<std::size_t>(std::max(text_of(fault, text), 0));
-  const char* const fatal = std::getenv(fatal_variable);
-  const bool ends = fatal != nullptr && *fatal != '\0';
-  if (!ends) {
-    std::array<char, 1200> line{};
-    const int all = std::snprintf(line.data(), line.size(), "isthmus: emulated card: warning: %s\n",
-                                  text.data());
-    [[maybe_unused]] const ssize_t written =
-        ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(std::max(all, 0)));
-    return;
+  std::array<char, warning_bytes> text{};
+  if (text_of(fault, text) > 0) {
+    warn_of_call(text);
   }
-  // At the program's end `card exec` prints this text.
-  const int file = ::open(fatal, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
-  if (file >= 0) {
-    text[std::min(length, text.size() - 1)] = '\n';
-    [[maybe_unused]] const ssize_t kept =
-        ::write(file, text.data(), std::min(length + 1, text.size()));
-    ::close(file);
-  }
-  ::kill(getpid(), SIGTERM);
 }
 
 /// Returns whether a value of another size reaches the argument unchanged. A larger integer does if
@@ -269,6 +251,15 @@ Fault fault_of(Mistake kind, const KernelEntry& kernel, const XrtArgument& argum
           .argument_bytes = argument.size};
 }
 
+/// Warns that the program starts a run that runs. What the card finds wrong with that run's outputs
+/// may follow.
+void warn_of_busy(const RunEntry& entry) {
+  if (KernelEntry* const kernel = kernel_in(&entry)) {
+    note_mistaken(entry.number);
+    warn_user(*kernel, {.kind = Mistake::busy, .kernel = kernel->name.data()});
+  }
+}
+
 }  // namespace
 
 void know_kernel(const void* kernel, std::string_view name) {
@@ -305,7 +296,8 @@ void know_run(const void* run, const void* kernel) {
   RunEntry* const entry = entry_of(watched_runs, handle_of(run), true);
   see_end(entry->number.exchange(0));  // an older run had this entry: its start counts as seen
   entry->informed = false;
-  entry->mistaken = false;
+  entry->mistaken = 0;
+  entry->starting = 0;
   entry->kernel = entry_of(watched_kernels, handle_of(kernel), false);
   entry->kernel_handle = handle_of(kernel);
   entry->set = 0;
@@ -325,7 +317,8 @@ std::string_view kernel_of(const void* run) {
 
 void note_set(const void* run, std::uint64_t index) {
   if (RunEntry* entry = run_of(run)) {
-    entry->set |= std::uint64_t{1} << index % most_arguments;
+    entry->set |= bit_of(index);
+    entry->mistaken &= ~bit_of(index);
   }
 }
 
@@ -341,7 +334,7 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
   if (argument->kind == scalar && !arrives_whole(*argument, {first, bytes})) {
     Fault fault = fault_of(Mistake::value_of_other_size, *kernel, *argument);
     fault.given_bytes = bytes;
-    entry->mistaken = true;
+    entry->mistaken |= bit_of(index);
     warn_user(*kernel, fault);
   }
   if (argument->kind != global || bytes >= address_bytes) {
@@ -350,7 +343,7 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
   if (std::any_of(first, first + bytes, [](unsigned char byte) { return byte != 0; })) {
     Fault fault = fault_of(Mistake::value_for_buffer, *kernel, *argument);
     fault.given_bytes = bytes;
-    entry->mistaken = true;
+    entry->mistaken |= bit_of(index);
     warn_user(*kernel, fault);
   }
 }
@@ -363,7 +356,7 @@ void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_byt
   if (argument != nullptr && argument->kind == scalar) {
     Fault fault = fault_of(Mistake::buffer_for_value, *kernel, *argument);
     fault.given_bytes = buffer_bytes;
-    entry->mistaken = true;
+    entry->mistaken |= bit_of(index);
     warn_user(*kernel, fault);
   }
 }
@@ -375,9 +368,9 @@ void check_start(const void* run) {
     return;
   }
   for (const XrtArgument* const argument : kernel->arguments) {
-    const bool is_set = argument->index == no_index || (entry->set >> argument->index & 1) != 0;
+    const bool is_set = argument->index == no_index || (entry->set & bit_of(argument->index)) != 0;
     if (argument->kind == scalar && !is_set && !is_result(*argument)) {
-      entry->mistaken = true;
+      entry->mistaken |= bit_of(argument->index);
       warn_user(*kernel, fault_of(Mistake::value_unset, *kernel, *argument));
     }
   }
@@ -394,9 +387,9 @@ void warn_of_unstarted(const void* run) {
   }
 }
 
-void set_running(const void* run, bool running) {
+void note_waited(const void* run) {
   if (RunEntry* entry = run_of(run)) {
-    entry->running = running;
+    entry->running = false;
   }
 }
 
@@ -404,7 +397,7 @@ void number_start(const void* run) {
   RunEntry* const entry = run_of(run);
   if (entry != nullptr && !entry->informed) {
     entry->number = begin_start();
-    if (entry->mistaken) {
+    if (entry->mistaken != 0) {
       note_mistaken(entry->number);
     }
   }
@@ -423,12 +416,28 @@ void note_informed(const void* run) {
   }
 }
 
-void check_failed_start(const void* run) {
-  const RunEntry* const entry = run_of(run);
-  KernelEntry* const kernel = kernel_in(entry);
-  if (kernel != nullptr && entry->running) {
-    warn_user(*kernel, {.kind = Mistake::busy, .kernel = kernel->name.data()});
+void begin_starting(const void* run, bool is_under_way) {
+  RunEntry* const entry = run_of(run);
+  if (entry == nullptr) {
+    return;
   }
+  const bool by_another = entry->starting++ > 0;
+  if (by_another || (is_under_way && entry->running)) {
+    warn_of_busy(*entry);
+  }
+}
+
+void end_starting(const void* run, bool done) {
+  RunEntry* const entry = run_of(run);
+  if (entry == nullptr) {
+    return;
+  }
+  if (done) {
+    entry->running = true;
+  } else if (entry->running) {
+    warn_of_busy(*entry);
+  }
+  --entry->starting;
 }
 
 }  // namespace isthmus::card::clock

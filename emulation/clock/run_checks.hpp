@@ -28,8 +28,8 @@ void check_start(const void* run);
 bool is_unstarted(const void* run);
 /// Warns that the program waits for a run that it has never started.
 void warn_of_unstarted(const void* run);
-/// Notes that XRT has started the run, or that the program has waited for its end.
-void set_running(const void* run, bool running);
+/// Notes that the program has waited for the run's end.
+void note_waited(const void* run);
 /// Begins a start of the run (`starts.hpp`), unless the program learns of the run's end without a
 /// call.
 void number_start(const void* run);
@@ -38,7 +38,12 @@ void see_end_of(const void* run);
 /// Notes that the program learns of the run's end without a call: by a callback, an event or the
 /// run's packet.
 void note_informed(const void* run);
-/// Call it after a start that XRT refused: warns if the program has not waited for the run's end.
-void check_failed_start(const void* run);
+/// Begins a start of the run, before XRT does. `is_under_way` says that XRT's state of the run is
+/// that of a run that has not ended. Warns if the program starts a run that runs, or that another
+/// thread starts: XRT then throws, and in a thread's function nothing catches that.
+void begin_starting(const void* run, bool is_under_way);
+/// Ends the start; `done` says that XRT accepted it. If not, warns if the program has not waited
+/// for the run's end.
+void end_starting(const void* run, bool done);
 
 }  // namespace isthmus::card::clock

@@ -190,6 +190,7 @@ struct Card::Loaded {
                split(environment("ISTHMUS_CARD_NOT_NEEDED"))),
         commands(device, meter, design.units) {
     device.ask_for_waits(&clock::misses);
+    device.warnings().ask_for_mistakes(&clock::is_mistaken);
     clock::open(meter.slot());
   }
   Loaded(const Loaded&) = delete;
@@ -283,9 +284,19 @@ int Card::load(Design design) {
   }
   guarded([&] {
     loaded_ = std::make_unique<Loaded>(std::move(design), index_, loads_++);
+    loaded_->device.warnings().ask_for_others(
+        [this](std::uint64_t address) { return card_sent_to(address); });
     keep_buffers();
   });
   return 0;
+}
+
+/// Returns the number of another card to whose buffer at an address the program has sent data.
+std::optional<unsigned> Card::card_sent_to(std::uint64_t address) const {
+  const auto found = std::ranges::find_if(cards, [&](const Card* other) {
+    return other->index_ != index_ && other->loaded_ && other->loaded_->device.was_sent(address);
+  });
+  return found == cards.end() ? std::nullopt : std::optional((*found)->index_);
 }
 
 /// Gives the buffers the same addresses under a new bitstream; their contents on the card are lost.

@@ -137,6 +137,7 @@ class Card {
   /// Ends the card's kernels at the program's end, and warns of outputs that were never read.
   void finish();
   void keep_buffers();
+  [[nodiscard]] std::optional<unsigned> card_sent_to(std::uint64_t address) const;
   [[nodiscard]] bool is_of_host(unsigned bank) const;
   void note_used(std::uint64_t address, std::uint64_t bytes);
   std::optional<std::uint64_t> place(unsigned bank, std::size_t bytes, bool host);

@@ -41,12 +41,14 @@ void Commands::submit(Command command) {
     std::ranges::for_each(running_ | std::views::values, detach);
   }
   command.number = ++submitted_;
+  device_->order().begin();
   std::deque<Command>& queue = queues_[command.units];
   queue.push_back(std::move(command));
 }
 
 void Commands::complete(Command& command) {
   ++ended_;
+  device_->order().end(command.number);
   set_state(command, state_completed);
   packets_.erase(command.header);
 }
@@ -99,7 +101,8 @@ void Commands::start(const StartOfNext& next) {
   std::memcpy(command.registers.data(), &ap_start, sizeof ap_start);
   set_state(command, state_running);
   device_->begin_call();
-  device_->note_start((*units_)[next.unit], command.start, clock::is_mistaken(command.start));
+  device_->note_start((*units_)[next.unit], command.start, clock::is_mistaken(command.start),
+                      command.number);
   device_->write_registers((*units_)[next.unit], command.registers);
   last_start_ = meter_->now();
   running_.emplace(next.unit, std::move(command));

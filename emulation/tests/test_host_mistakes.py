@@ -225,6 +225,7 @@ def test_a_mistake_in_one_round_of_several_is_told(
         pytest.param("overlapped", ["two_sets"], id="sends_to_another_buffer"),
         pytest.param("overlapped", ["overwrites,same"], id="sends_the_same_data"),
         pytest.param("serial", ["in_two_parts", "2"], id="reads_in_two_parts"),
+        pytest.param("serial", ["first_half,then_all", "3"], id="reads_a_half_then_all"),
         pytest.param("serial", ["by_read", "3"], id="reads_by_a_copy"),
         pytest.param("serial", ["first_only,without_input,unlooked", "5"], id="times_further_runs"),
         pytest.param("serial", ["first_only,unlooked", "5"], id="checks_once_then_times"),
@@ -305,8 +306,12 @@ def test_what_follows_from_a_mistake_names_no_other_cure(card_exec: Run, mistake
 
 
 @pytest.mark.usefixtures("emulated")
-def test_a_mistake_with_other_buffers_names_its_cure(card_exec: Run, mistakes: Path) -> None:
-    command = [mistakes / "rounds", "independent", mistakes / "scale.xclbin", "all"]
+@pytest.mark.parametrize("what", ["independent", "mended"])
+def test_a_mistake_apart_from_another_names_its_cure(
+    card_exec: Run, mistakes: Path, what: str
+) -> None:
+    """With other buffers, or in a later start of the same run."""
+    command = [mistakes / "rounds", what, mistakes / "scale.xclbin", "all"]
     ran = card_exec("--kernels", mistakes, "--", *command)
     assert ran.code == 0, ran.errors
     first, second = warnings(ran.errors)

@@ -40,11 +40,17 @@ class Parameter:
     const: bool
     reference: bool = False
     """Whether the argument is a reference to a stream, or to a value that the kernel writes."""
+    volatile: bool = False
 
     @property
     def type(self) -> str:
         """Returns the argument's type in the notation of xclbins."""
         return f"{self.element}{self._mark}"
+
+    @property
+    def qualifiers(self) -> str:
+        """Returns the words before the type, each with a space."""
+        return "const " * self.const + "volatile " * self.volatile
 
     @property
     def _mark(self) -> str:
@@ -85,7 +91,7 @@ class Prototype:
         arguments = (
             Argument(
                 p.name,
-                f"const {p.type}" if p.const and p.pointer else p.type,
+                f"{p.qualifiers}{p.type}" if p.pointer else p.type,
                 "stream" if p.stream else None,
                 size=p.size,
                 port=ports.get(p.name),
@@ -272,4 +278,6 @@ def _parameter(text: str, kernel: str) -> Parameter:
     bits = _BITS.fullmatch(element)
     if bits and not stars and int(bits[1] or bits[2]) > _WIDEST:
         raise UsageError(f"{where} is wider than {_WIDEST} bits, the most that a value can have")
-    return Parameter(found[2], element, stars == 1, "const" in words, reference)
+    return Parameter(
+        found[2], element, stars == 1, "const" in words, reference, "volatile" in words
+    )

@@ -37,7 +37,7 @@ class Reached {
  private:
   /// Ranges above which one range holds all bytes from the first to the last: a kernel that jumps
   /// about would need a range for each access.
-  static constexpr std::size_t most_ranges = 4096;
+  static constexpr std::size_t most_ranges = 16384;
 
   struct Range {
     std::uint64_t begin = ~std::uint64_t{0};  ///< no access is next to an empty range

@@ -65,11 +65,13 @@ class Words {
 ArgumentPlace argument(Words& words, const ComputeUnit& unit, const std::string& line) {
   ArgumentPlace found;
   const std::string kind = words.word();
-  if (kind != "buffer" && kind != "constant" && kind != "value" && kind != "stream") {
+  if (kind != "buffer" && kind != "constant" && kind != "volatile" && kind != "value" &&
+      kind != "stream") {
     refuse(line);
   }
   found.constant = kind == "constant";
-  found.buffer = kind == "buffer" || found.constant;
+  found.is_volatile = kind == "volatile";
+  found.buffer = kind == "buffer" || found.constant || found.is_volatile;
   found.offset = words.number();
   found.bytes = words.number();
   found.name = words.rest();

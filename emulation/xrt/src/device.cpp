@@ -19,7 +19,7 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
       meter_(&meter),
       // Without a bitstream, nothing is loaded that takes time.
       programmed_(description_.units.empty()),
-      warnings_(std::move(fatal_warnings), not_needed),
+      warnings_(std::move(fatal_warnings), not_needed, looks),
       watch_(watch),
       as_hardware_(as_hardware),
       looks_(looks),
@@ -112,7 +112,8 @@ void Device::note_taken(std::uint64_t address, std::uint64_t bytes) {
 }
 
 void Device::warn_if_lost(BufferUse& use) {
-  if (const auto fault = fault_of_output(use, looks_, true)) {
+  if (auto fault = fault_of_output(use, looks_, true)) {
+    fault->is_missed = starts_.is_missed(fault->start);
     warnings_.warn(*fault);
   }
   warn_if_never_written(use);
@@ -125,10 +126,16 @@ void Device::note_submitted(std::uint64_t number) {
   }
 }
 
-void Device::note_start(std::uint64_t address, std::uint64_t number, bool is_mistaken) {
+void Device::note_start(std::uint64_t address, std::uint64_t number, bool is_mistaken,
+                        std::uint64_t ordered) {
   waiting_ -= number != 0 && waiting_ > 0 ? 1 : 0;
   if (Unit* unit = unit_at(address)) {
-    unit->start = number;
+    // A kernel with a volatile buffer may wait in that buffer for another kernel.
+    const bool may_wait = std::ranges::any_of(unit->place.arguments, &ArgumentPlace::is_volatile);
+    unit->origin = {.start = number,
+                    .number = may_wait ? 0 : ordered,
+                    .unit = number_of(*unit),
+                    .connected = unit->flows};
     starts_.add(number, number_of(*unit), unit->flows);
     unit->is_mistaken = is_mistaken;
   }
@@ -138,8 +145,7 @@ void Device::note_start(std::uint64_t address, std::uint64_t number, bool is_mis
 /// the run may still write.
 void Device::warn_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes) {
   const auto& output = use.output;
-  if (output && output->written.meets(address, address + bytes) &&
-      starts_.is_missed(output->start)) {
+  if (output && output->written.meets(address, address + bytes) && is_missed(output->origin)) {
     warnings_.warn(HostFault{.kind = HostFaultKind::never_waited,
                              .argument = output->writer,
                              .buffer_bytes = use.bytes,
@@ -169,11 +175,13 @@ Pieces Device::changed(const BufferUse& use, std::uint64_t address, std::span<co
 /// later.
 void Device::warn_if_overwritten(BufferUse& use, std::uint64_t address,
                                  std::span<const std::byte> data) {
-  std::erase_if(use.readers,
-                [this](const BufferReader& reader) { return !starts_.is_missed(reader.start); });
+  std::erase_if(use.accesses, [this](const BufferAccess& access) {
+    return !is_missed(access.origin) && order_.is_past(access.origin.number);
+  });
   const std::uint64_t end = address + data.size();
-  const bool meets = std::ranges::any_of(
-      use.readers, [&](const BufferReader& reader) { return reader.read.meets(address, end); });
+  const bool meets = std::ranges::any_of(use.accesses, [&, this](const BufferAccess& access) {
+    return access.read.meets(address, end) && is_missed(access.origin);
+  });
   if (!meets && waiting_ == 0) {
     return;
   }
@@ -183,8 +191,8 @@ void Device::warn_if_overwritten(BufferUse& use, std::uint64_t address,
     use.sent_after = submitted_;
     use.sent_data = fresh;
   }
-  for (const BufferReader& reader : use.readers) {
-    if (reader.read.count(fresh) > 0) {
+  for (const BufferAccess& reader : use.accesses) {
+    if (reader.read.count(fresh) > 0 && is_missed(reader.origin)) {
       warnings_.warn(HostFault{.kind = HostFaultKind::overwritten,
                                .argument = reader.argument,
                                .buffer_bytes = use.bytes,

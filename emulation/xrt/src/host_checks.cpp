@@ -7,12 +7,6 @@
 #include "isthmus/card/process/output_checks.hpp"
 
 namespace isthmus::card::process {
-namespace {
-
-/// Most runs of which it is remembered that they read a buffer.
-constexpr std::size_t most_readers = 64;
-
-}  // namespace
 
 /// Returns whether `use` is the argument's own buffer: past its end a kernel accesses other
 /// buffers.
@@ -68,6 +62,7 @@ void Reach::reads_unwritten(std::uint64_t address) {
                             .buffer_bytes = use->bytes,
                             .offset = address - use->begin,
                             .exchanged = exchanged_with(*buffer),
+                            .sent_elsewhere = warnings_->sent_elsewhere(use->begin),
                             .by = run_,
                             .maker = use->maker});
 }
@@ -92,33 +87,24 @@ void Reach::note_read(std::uint64_t address) {
 }
 
 void Reach::read_between(std::uint64_t address, std::uint64_t bytes) {
-  BufferUse* use = start_ == 0 ? nullptr : card_->use_of(address);
-  const Buffer* buffer = use == nullptr ? nullptr : buffer_of(address);
-  if (buffer == nullptr || !points_into(*buffer, *use)) {
+  BufferUse* use = card_->use_of(address);
+  BufferAccess* mine = use == nullptr ? nullptr : access_to(*use, buffer_of(address));
+  if (mine == nullptr) {
     return;
   }
-  auto reader = std::ranges::find(use->readers, start_, &BufferReader::start);
-  if (reader == use->readers.end()) {
-    const std::optional<NamedArgument> argument = named(buffer);
-    if (!argument) {
-      return;
-    }
-    if (use->readers.size() >= most_readers) {
-      use->readers.erase(use->readers.begin());
-    }
-    use->readers.push_back({.argument = *argument, .run = run_, .start = start_});
-    reader = std::prev(use->readers.end());
-  }
-  reader->read.add(address, address + bytes);
-  if (use->sent_after >= start_ && use->sent_data.meets(address, address + bytes)) {
+  mine->read.add(address, address + bytes);
+  check_read(*use, *mine, address, address + bytes);
+  if (origin_.start != 0 && use->sent_after >= origin_.start &&
+      use->sent_data.meets(address, address + bytes)) {
     warnings_->warn(HostFault{.kind = HostFaultKind::overwritten,
-                              .argument = reader->argument,
+                              .argument = mine->argument,
                               .buffer_bytes = use->bytes,
                               .by = run_});
   }
 }
 
-void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
+void Reach::note_write(std::uint64_t address, std::span<const std::byte> data) {
+  const std::uint64_t bytes = data.size();
   BufferUse* use = card_->use_of(address);
   if (use == nullptr) {
     return;
@@ -142,11 +128,15 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
     use->maker = run_;
     use->output = BufferOutput{.writer = *std::move(argument),
                                .run = run_,
-                               .start = start_,
+                               .origin = origin_,
                                .fresh = card_->sends() > use->sends_at_take,
                                .since = looks_ == nullptr ? 0 : looks_->count()};
   }
   use->output->written.add(address, end);
+  if (BufferAccess* mine = access_to(*use, buffer)) {
+    check_change(*use, *mine, address, data.first(static_cast<std::size_t>(end - address)));
+    mine->written.add(address, end);
+  }
 }
 
 void Reach::check_constant(std::uint64_t address) {

@@ -19,22 +19,64 @@ std::string reads_unwritten(const HostFault& fault) {
          ", which nobody wrote on the card";
 }
 
+/// Returns the call of the program's interface; of both if it is unknown.
+std::string by_api(const HostFault& fault, const std::string& native, const std::string& opencl) {
+  switch (fault.api) {
+    case HostApi::native:
+      return native;
+    case HostApi::opencl:
+      return opencl;
+    case HostApi::unknown:
+      break;
+  }
+  return native + ", in OpenCL " + opencl;
+}
+
 std::string write_before(const HostFault& fault) {
   if (fault.exchanged) {
     return "the program sent the buffer of " + named(*fault.exchanged) +
            ", which the kernel may write: exchange the two in the calls that set arguments";
   }
-  return "before the run starts, add " + fault.argument.name +
-         ".sync(XCL_BO_SYNC_BO_TO_DEVICE), in OpenCL clEnqueueMigrateMemObjects or "
-         "clEnqueueWriteBuffer";
+  const std::string elsewhere =
+      fault.sent_elsewhere
+          ? "; card " + std::to_string(*fault.sent_elsewhere) +
+                " has a buffer at the same address, to which the program sent data: if the kernel "
+                "is to read that buffer, make the buffer on the kernel's card"
+          : "";
+  return "before the run starts, add " +
+         by_api(fault, fault.argument.name + ".sync(XCL_BO_SYNC_BO_TO_DEVICE)",
+                "clEnqueueMigrateMemObjects or clEnqueueWriteBuffer") +
+         elsewhere;
 }
 
 std::string read_all(const HostFault& fault) {
-  return fault.argument.name +
-         ".sync(XCL_BO_SYNC_BO_FROM_DEVICE), in OpenCL clEnqueueMigrateMemObjects with "
-         "CL_MIGRATE_MEM_OBJECT_HOST or clEnqueueReadBuffer; if nobody needs it, card exec has "
-         "--not-needed " +
-         fault.argument.instance + '.' + fault.argument.name;
+  return by_api(fault, fault.argument.name + ".sync(XCL_BO_SYNC_BO_FROM_DEVICE)",
+                "clEnqueueMigrateMemObjects with CL_MIGRATE_MEM_OBJECT_HOST or "
+                "clEnqueueReadBuffer") +
+         "; if nobody needs it, card exec has --not-needed " + fault.argument.instance + '.' +
+         fault.argument.name;
+}
+
+/// Returns the wait to add before a sync in a direction, "TO" or "FROM" the device.
+std::string wait_before(const HostFault& fault, const std::string& direction) {
+  return fault.api == HostApi::opencl ? "give the transfer's wait list the kernel's event"
+                                      : "before " + fault.argument.name + ".sync(XCL_BO_SYNC_BO_" +
+                                            direction + "_DEVICE), add run.wait()";
+}
+
+/// Returns what is wrong with two runs at the same time, and how the program orders them.
+std::pair<std::string, std::string> beside(const HostFault& fault) {
+  const bool reads = fault.kind == HostFaultKind::reads_beside;
+  const std::string does = reads || fault.other_writes ? "writes" : "reads";
+  return {(reads ? "reads byte " : "writes byte ") + std::to_string(fault.offset) + " of " +
+              place(fault) + ", which kernel " + fault.other.instance + ' ' + does + " by " +
+              named(fault.other) +
+              " in a run that had not ended when the program started this one, so that on a board "
+              "either may be first",
+          "between the two starts, add " +
+              by_api(fault, "run.wait() for the first run",
+                     "the first run's event to the second's wait list") +
+              ", or give the two runs different buffers"};
 }
 
 /// Returns what is wrong, to follow the kernel's name, and what the user should change.
@@ -46,22 +88,25 @@ std::pair<std::string, std::string> told(const HostFault& fault) {
       return {"reads " + place(fault) +
                   ", and the program writes new data there without a wait for the run's end, so "
                   "that on a board the run may read either",
-              "before " + fault.argument.name +
-                  ".sync(XCL_BO_SYNC_BO_TO_DEVICE), add run.wait(), or send the new data to "
-                  "another buffer"};
+              wait_before(fault, "TO") + ", or send the new data to another buffer"};
     case HostFaultKind::never_waited:
-      return {
-          "writes to " + place(fault) +
-              ", and the program reads that without a wait for the run's end, so that on a "
-              "board it may get old data",
-          "before " + fault.argument.name + ".sync(XCL_BO_SYNC_BO_FROM_DEVICE), add run.wait()"};
+      return {"writes to " + place(fault) +
+                  ", and the program reads that without a wait for the run's end, so that on a "
+                  "board it may get old data",
+              wait_before(fault, "FROM")};
     case HostFaultKind::never_written:
       return {"wrote nothing to " + place(fault) +
                   ", nor did the program, which reads that from the card",
               "look at the counts and buffers that the program sets"};
+    case HostFaultKind::reads_beside:
+    case HostFaultKind::writes_beside:
+      return beside(fault);
     case HostFaultKind::never_taken:
       return {"wrote to " + place(fault) + ", which neither the program nor another run read",
-              "after the run, add " + read_all(fault)};
+              fault.is_missed
+                  ? "the program does not wait for the run either: add run.wait(), then " +
+                        read_all(fault)
+                  : "after the run, add " + read_all(fault)};
     case HostFaultKind::run_not_taken:
       return {"wrote to " + place(fault) + ", in run " + std::to_string(fault.run) +
                   " of those that did, and the program read the output of other runs alone",
@@ -86,7 +131,10 @@ std::pair<std::string, std::string> told(const HostFault& fault) {
 }  // namespace
 
 std::string HostFault::key() const {
-  return std::to_string(static_cast<int>(kind)) + '/' + argument.instance + '/' + argument.name;
+  // A run that reads and writes the bytes of another run is one mistake.
+  const HostFaultKind one =
+      kind == HostFaultKind::writes_beside ? HostFaultKind::reads_beside : kind;
+  return std::to_string(static_cast<int>(one)) + '/' + argument.instance + '/' + argument.name;
 }
 
 std::string HostFault::sentence() const {

@@ -154,14 +154,15 @@ constexpr std::array known_kernels = {
 
 Reach::Reach(const Description& description, CardMemory& card, ProgramMemory& host,
              Warnings& warnings, const ComputeUnit& unit, std::span<const std::byte> registers,
-             std::uint64_t start, HostLooks* looks)
+             const RunOrigin& origin, const RunOrder* order, HostLooks* looks)
     : description_(&description),
       card_(&card),
       host_(&host),
       warnings_(&warnings),
       unit_(&unit),
       run_(card.begin_run()),
-      start_(start),
+      origin_(origin),
+      order_(order),
       looks_(looks) {
   for (std::size_t index = 0; index < unit.arguments.size(); ++index) {
     const ArgumentPlace& place = unit.arguments[index];
@@ -243,7 +244,11 @@ void Warnings::warn(HostFault fault) {
   if (fault.is_of_output() && not_needed_.contains(argument.instance + '.' + argument.name)) {
     return;
   }
-  fault.follows = doubts(fault.by) || doubts(fault.maker);
+  fault.follows = doubts(fault.by) || doubts(fault.maker) ||
+                  (is_mistaken_ != nullptr && is_mistaken_(fault.start));
+  if (looks_ != nullptr) {
+    fault.api = looks_->uses_opencl() ? HostApi::opencl : HostApi::native;
+  }
   if (fault.has_consequences()) {
     doubt(fault.by);
   }
@@ -391,7 +396,7 @@ void Reach::put(std::uint64_t address, std::span<const std::byte> from, bool war
       warn(address, from.size(), "writes");
     }
   }
-  note_write(address, from.size());
+  note_write(address, from);
   while (!from.empty()) {
     const std::span<std::byte> part = card_->reach(address, from.size());
     std::ranges::copy(from.first(part.size()), part.begin());

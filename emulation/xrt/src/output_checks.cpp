@@ -51,18 +51,22 @@ HostFault fault(HostFaultKind kind, const BufferUse& use, const BufferOutput& ou
           .by = output.run,
           .output_bytes = output.written.bytes(),
           .taken_bytes = output.taken_bytes(),
-          .run = use.runs + 1};
+          .run = use.runs + 1,
+          .start = output.origin.start};
 }
 
-/// Returns the mistake in an output of which the program has read some bytes, if any.
-std::optional<HostFault> fault_of_part(const BufferUse& use, const BufferOutput& output,
-                                       HostLooks* looks) {
-  if (output.taken_bytes() == output.written.bytes() || looks == nullptr) {
+/// Returns the mistake of a program that reads a part of outputs and never all of one, if any. A
+/// program that once reads all of an output reads a part of others on purpose.
+std::optional<HostFault> fault_of_parts(const BufferUse& use, HostLooks* looks) {
+  if (use.whole_taken || use.output->is_whole_taken() || looks == nullptr ||
+      !is_wanted(use, looks)) {
     return std::nullopt;
   }
-  if (reads_old_bytes(output, looks) ||
-      (!output.passed_on && is_read_by_elements(output) && is_wanted(use, looks))) {
-    return fault(HostFaultKind::partly_taken, use, output);
+  for (const BufferOutput* output : {&*use.output, use.part ? &*use.part : nullptr}) {
+    if (output != nullptr && output->taken_bytes() > 0 && !output->passed_on &&
+        is_read_by_elements(*output)) {
+      return fault(HostFaultKind::partly_taken, use, *output);
+    }
   }
   return std::nullopt;
 }
@@ -76,8 +80,8 @@ std::optional<HostFault> fault_of_output(const BufferUse& use, HostLooks* looks,
   const BufferOutput& output = *use.output;
   const bool is_taken = output.taken_bytes() > 0;
   if (is_taken) {
-    if (auto part = fault_of_part(use, output, looks)) {
-      return part;
+    if (!output.is_whole_taken() && reads_old_bytes(output, looks)) {
+      return fault(HostFaultKind::partly_taken, use, output);
     }
   } else if (!output.passed_on) {
     if (reads_old_bytes(output, looks)) {
@@ -92,6 +96,9 @@ std::optional<HostFault> fault_of_output(const BufferUse& use, HostLooks* looks,
     if (is_last && is_mostly_taken && output.fresh && is_wanted(use, looks)) {
       return fault(HostFaultKind::run_not_taken, use, output);
     }
+  }
+  if (auto parts = is_last ? fault_of_parts(use, looks) : std::nullopt) {
+    return parts;
   }
   const unsigned taken_runs = use.taken_runs + (is_taken ? 1 : 0);
   if (is_last && use.lost_runs == 1 && taken_runs >= least_taken && is_wanted(use, looks)) {

@@ -106,8 +106,8 @@ void Device::control(Unit& unit, std::uint32_t value) {
 }
 
 KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
-  Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers, unit.start,
-              looks_);
+  Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers, unit.origin,
+              &order_, looks_);
   unit.run = reach.run();
   ++kernel_runs_;
   if (std::exchange(unit.is_mistaken, false)) {

@@ -41,6 +41,8 @@ _ARGUMENTS = {"global": "buffer", "constant": "buffer", "stream": "stream"}
 """Kind of an argument by its qualifier; an argument without these qualifiers is a value."""
 Reached = Mapping[tuple[str, int], Sequence[int]]
 """Rows of the memories that an argument reaches, by the kernel's instance and the argument."""
+_QUALIFIERS = {"volatile": "volatile", "const": "constant"}
+"""Kind of a buffer by a word of its type, the first that occurs."""
 
 
 def describe(
@@ -98,4 +100,7 @@ def _lines(
 
 def _kind(argument: Argument) -> str:
     kind = _ARGUMENTS.get(argument.qualifier or "", "value")
-    return "constant" if kind == "buffer" and "const" in argument.type.split() else kind
+    words = argument.type.split()
+    if kind != "buffer":
+        return kind
+    return next((name for word, name in _QUALIFIERS.items() if word in words), kind)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "isthmus/card/pieces.hpp"
+#include "isthmus/card/process/run_order.hpp"
 
 namespace isthmus::card::process {
 
@@ -20,19 +21,20 @@ struct NamedArgument {
   std::size_t index = 0;
 };
 
-/// A run of a kernel that has read a buffer.
-struct BufferReader {
+/// What a run of a kernel has accessed in a buffer.
+struct BufferAccess {
   NamedArgument argument;
-  std::uint64_t run = 0;    ///< its number
-  std::uint64_t start = 0;  ///< number of the program's start of the run
-  Pieces read{};            ///< addresses that the run has read
+  std::uint64_t run = 0;  ///< number of the run among those of the card
+  RunOrigin origin{};
+  Pieces read{};     ///< addresses that the run has read
+  Pieces written{};  ///< addresses that the run has written to
 };
 
 /// What the latest run that wrote to a buffer has written.
 struct BufferOutput {
   NamedArgument writer;
-  std::uint64_t run = 0;    ///< number of the run
-  std::uint64_t start = 0;  ///< number of the program's start of the run; 0: not watched
+  std::uint64_t run = 0;  ///< number of the run
+  RunOrigin origin{};
   Pieces written{};         ///< addresses that the run wrote to
   bool fresh = false;       ///< whether the program has sent data since it last read the buffer
   std::uint32_t since = 0;  ///< HostLooks' count of looks at the run's first write
@@ -40,6 +42,7 @@ struct BufferOutput {
   bool passed_on = false;   ///< whether another run has read some of the output since
 
   [[nodiscard]] std::uint64_t taken_bytes() const { return taken.count(written); }
+  [[nodiscard]] bool is_whole_taken() const { return taken_bytes() == written.bytes(); }
 };
 
 struct BufferUse {
@@ -52,7 +55,8 @@ struct BufferUse {
   /// and the addresses of these data.
   std::uint64_t sent_after = 0;
   Pieces sent_data{};
-  std::vector<BufferReader> readers{};  ///< runs whose end the program may not have seen
+  /// Runs whose end the program may not have seen, or that may still run beside others.
+  std::vector<BufferAccess> accesses{};
   /// Number of the run, among those of the card, that got the buffer to write to it; 0: none.
   std::uint64_t maker = 0;
   std::optional<BufferOutput> output{};
@@ -63,10 +67,13 @@ struct BufferUse {
   bool taken_unwritten = false;
   bool is_local_copy = false;   ///< whether XRT made the buffer as a copy in another memory
   bool has_local_copy = false;  ///< whether XRT made such a copy of the buffer
-  unsigned runs = 0;            ///< number of runs that wrote to the buffer before that of `output`
-  unsigned taken_runs = 0;      ///< of these, runs of whose output the program read something
-  unsigned lost_runs = 0;       ///< of these, fresh runs whose output nobody read
-  unsigned lost_run = 0;        ///< number of the last lost run
+  /// An earlier output of which the program has read some bytes and not all.
+  std::optional<BufferOutput> part{};
+  bool whole_taken = false;  ///< whether the program has read all bytes of an earlier output
+  unsigned runs = 0;         ///< number of runs that wrote to the buffer before that of `output`
+  unsigned taken_runs = 0;   ///< of these, runs of whose output the program read something
+  unsigned lost_runs = 0;    ///< of these, fresh runs whose output nobody read
+  unsigned lost_run = 0;     ///< number of the last lost run
   std::uint64_t sends_at_take = 0;  ///< number of the program's transfers when it last read
 
   void send(std::uint64_t address, std::uint64_t size) {
@@ -93,6 +100,8 @@ struct BufferUse {
     ++runs;
     if (output->taken_bytes() > 0) {
       ++taken_runs;
+      whole_taken = whole_taken || output->is_whole_taken();
+      part = output->is_whole_taken() ? part : output;
     } else if (output->fresh && !output->passed_on) {
       ++lost_runs;
       lost_run = runs;

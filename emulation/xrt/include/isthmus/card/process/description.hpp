@@ -36,6 +36,7 @@ struct ArgumentPlace {
   bool buffer = false;  ///< whether the value is a buffer's address
   /// Whether it is a const pointer, through which the kernel must not write.
   bool constant = false;
+  bool is_volatile = false;  ///< whether it is a volatile pointer, by which kernels may wait
   std::uint64_t offset = 0;  ///< position of the argument's register
   std::uint64_t bytes = 0;
   std::string name;

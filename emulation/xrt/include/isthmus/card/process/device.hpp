@@ -82,12 +82,23 @@ class Device {
   void note_sent(std::uint64_t address, std::uint64_t bytes);
   void note_taken(std::uint64_t address, std::uint64_t bytes);
   /// Sets the function that returns whether the program has not seen the end of a numbered start.
-  void ask_for_waits(HostStarts::Misses misses) { starts_.ask(misses); }
+  void ask_for_waits(HostStarts::Asked misses) { starts_.ask(misses); }
+  [[nodiscard]] Warnings& warnings() { return warnings_; }
+  /// Returns the order of runs. The caller notes there each run that the program starts, and each
+  /// end.
+  [[nodiscard]] RunOrder& order() { return order_; }
+  /// Returns whether the program has sent data to the buffer at an address.
+  [[nodiscard]] bool was_sent(std::uint64_t address) {
+    const BufferUse* use = memory_.use_of(address);
+    return use != nullptr && use->sent;
+  }
   /// Notes that the program has started a run, which may wait for a unit. 0: not watched.
   void note_submitted(std::uint64_t number);
   /// Notes the number of the next start of the unit at an address; 0: not watched. `is_mistaken`
-  /// says that the user was warned of a mistake in this start.
-  void note_start(std::uint64_t address, std::uint64_t number, bool is_mistaken = false);
+  /// says that the user was warned of a mistake in this start. `ordered` is the run's number in
+  /// `order`; 0: it is not noted there.
+  void note_start(std::uint64_t address, std::uint64_t number, bool is_mistaken = false,
+                  std::uint64_t ordered = 0);
   /// Warns of outputs that the program never synced back; call it when the program closes the card.
   void warn_of_lost_outputs();
 
@@ -107,7 +118,7 @@ class Device {
     bool flows = false;        ///< whether it has streams to other units
     bool waits = false;        ///< whether it runs and its end depends on streams
     bool is_long = false;      ///< whether the user was warned that its function computes for long
-    std::uint64_t start = 0;   ///< number of the program's latest start of it; 0: not watched
+    RunOrigin origin{};        ///< of its latest run
     bool is_mistaken = false;  ///< whether that start had a mistake
     std::uint64_t run = 0;     ///< number of its last run among those of the card
   };
@@ -124,6 +135,11 @@ class Device {
                      const KernelOutcome& outcome);
   void warn_if_lost(BufferUse& use);
   void warn_if_never_written(const BufferUse& use);
+  /// Returns whether the program may not know that a run has ended. A run without a number of the
+  /// program's start (OpenCL, XRT's C functions) counts while it runs.
+  [[nodiscard]] bool is_missed(const RunOrigin& run) {
+    return run.start != 0 ? starts_.is_missed(run.start) : order_.is_under_way(run.number);
+  }
   static Pieces changed(const BufferUse& use, std::uint64_t address, std::span<const std::byte> now,
                         std::span<const std::byte> data);
   void warn_if_overwritten(BufferUse& use, std::uint64_t address, std::span<const std::byte> data);
@@ -160,6 +176,7 @@ class Device {
   bool as_hardware_;
   HostLooks* looks_;
   HostStarts starts_;
+  RunOrder order_;
   std::uint64_t kernel_runs_ = 0;  ///< number of runs that have begun
   std::uint64_t submitted_ = 0;    ///< number of the program's latest start
   unsigned waiting_ = 0;           ///< number of starts that wait for their unit

@@ -15,12 +15,17 @@ enum class HostFaultKind : std::uint8_t {
   overwritten,        ///< the program writes what a run reads whose end it does not know
   never_waited,       ///< the program takes a kernel's output and does not know of the run's end
   never_written,      ///< the program reads a buffer that a kernel got and nobody wrote
+  reads_beside,       ///< a run reads what another run may write at the same time
+  writes_beside,      ///< a run changes what another run may read or write at the same time
   never_taken,        ///< a kernel wrote a buffer that was never read
   run_not_taken,      ///< the program read what other runs wrote to the buffer, but not this run's
   partly_taken,       ///< the program read a part of a kernel's output
   writes_constant,    ///< a kernel writes to an argument that is declared const
   started_while_busy  ///< a program starts a kernel by its register while the kernel runs
 };
+
+/// The interface that a program uses; unknown if nothing notes its calls.
+enum class HostApi : std::uint8_t { unknown, native, opencl };
 
 struct HostFault {
   HostFaultKind kind{};
@@ -29,12 +34,19 @@ struct HostFault {
   std::uint64_t offset = 0;  ///< position of the first wrong byte in the buffer
   /// The argument with which the program probably exchanged this one.
   std::optional<NamedArgument> exchanged{};
+  NamedArgument other{};      ///< the argument by which another run accesses the same bytes
+  bool other_writes = false;  ///< whether that run writes them
+  /// The card to whose buffer at the same address the program has sent data.
+  std::optional<unsigned> sent_elsewhere{};
   std::uint64_t by = 0;            ///< number of the kernel's run among those of the card
   std::uint64_t maker = 0;         ///< the run that should have written the bytes; 0: none
   std::uint64_t output_bytes = 0;  ///< bytes that the run wrote
   std::uint64_t taken_bytes = 0;   ///< bytes of the output that the program read
   unsigned run = 0;                ///< which of the runs that wrote to the buffer, by number
+  std::uint64_t start = 0;         ///< number of the program's start of the run; 0: not watched
+  bool is_missed = false;          ///< whether the program did not wait for that run
   bool follows = false;            ///< whether a mistake reported before may be the cause
+  HostApi api = HostApi::unknown;  ///< whose calls the text names; unknown: those of both
 
   /// Returns whether the kernel's results are wrong, so that further mistakes may follow.
   [[nodiscard]] bool has_consequences() const {

@@ -9,10 +9,11 @@ namespace isthmus::card::process {
 
 class HostStarts {
  public:
-  /// A function that returns whether the program has not seen the end of a numbered start.
-  using Misses = bool (*)(std::uint64_t);
+  /// A function that says something of a numbered start.
+  using Asked = bool (*)(std::uint64_t);
 
-  void ask(Misses misses) { misses_ = misses; }
+  /// Sets the function that returns whether the program has not seen the end of a start.
+  void ask(Asked misses) { misses_ = misses; }
   /// Adds a start of a unit, in the order in which units begin them. Number 0 is not watched and is
   /// ignored. `connected` says whether the unit has streams to other units.
   void add(std::uint64_t number, std::size_t unit, bool connected);
@@ -27,7 +28,7 @@ class HostStarts {
     std::size_t unit = 0;
     bool connected = false;
   };
-  Misses misses_ = nullptr;
+  Asked misses_ = nullptr;
   std::deque<Start> starts_;
 };
 

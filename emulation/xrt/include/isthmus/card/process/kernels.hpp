@@ -14,8 +14,10 @@
 #include "isthmus/card/process/call_record.hpp"
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/host_fault.hpp"
+#include "isthmus/card/process/host_starts.hpp"
 #include "isthmus/card/process/memory.hpp"
 #include "isthmus/card/process/outcome.hpp"
+#include "isthmus/card/process/run_order.hpp"
 #include "isthmus/card/process/timing.hpp"
 
 namespace isthmus::card::process {
@@ -38,12 +40,25 @@ class Warnings {
   /// With a `fatal_file` the first warning throws KernelError, and the file gets the warning's
   /// text, which `card exec` prints at the end. `not_needed` are outputs ("INSTANCE.ARGUMENT") that
   /// the program need not read.
-  explicit Warnings(std::string fatal_file, const std::vector<std::string>& not_needed = {})
-      : fatal_file_(std::move(fatal_file)), not_needed_(not_needed.begin(), not_needed.end()) {}
+  explicit Warnings(std::string fatal_file, const std::vector<std::string>& not_needed = {},
+                    HostLooks* looks = nullptr)
+      : fatal_file_(std::move(fatal_file)),
+        not_needed_(not_needed.begin(), not_needed.end()),
+        looks_(looks) {}
 
   /// Warns, unless a warning with this `key` was printed.
   void warn(const std::string& key, const std::string& text);
   void warn(HostFault fault);
+  /// Sets the function that returns whether the user was warned of the start with this number.
+  void ask_for_mistakes(HostStarts::Asked is_mistaken) { is_mistaken_ = is_mistaken; }
+  /// Sets the function that returns the number of another card to whose buffer at an address the
+  /// program has sent data.
+  void ask_for_others(std::function<std::optional<unsigned>(std::uint64_t)> sent_elsewhere) {
+    sent_elsewhere_ = std::move(sent_elsewhere);
+  }
+  [[nodiscard]] std::optional<unsigned> sent_elsewhere(std::uint64_t address) const {
+    return sent_elsewhere_ ? sent_elsewhere_(address) : std::nullopt;
+  }
   /// Notes that a run was used wrongly, so that mistakes with its output may follow from this one.
   void doubt(std::uint64_t run) { doubted_.insert(run); }
   [[nodiscard]] bool doubts(std::uint64_t run) const { return doubted_.contains(run); }
@@ -56,16 +71,19 @@ class Warnings {
   std::set<std::string> not_needed_;
   std::set<std::string> printed_;
   std::set<std::uint64_t> doubted_;  ///< numbers of the runs that were used wrongly
+  HostLooks* looks_;                 ///< null: the program's interface is unknown
+  HostStarts::Asked is_mistaken_ = nullptr;
+  std::function<std::optional<unsigned>(std::uint64_t)> sent_elsewhere_;
 };
 
 /// The memory that a kernel can access, by address. As on a board, accesses past a buffer's end are
 /// done; a warning names them.
 class Reach {
  public:
-  /// `start` is the number of the program's start of the run; 0: not watched.
+  /// Without an `order` the program counts as waiting for each run.
   Reach(const Description& description, CardMemory& card, ProgramMemory& host, Warnings& warnings,
-        const ComputeUnit& unit, std::span<const std::byte> registers, std::uint64_t start = 0,
-        HostLooks* looks = nullptr);
+        const ComputeUnit& unit, std::span<const std::byte> registers, const RunOrigin& origin = {},
+        const RunOrder* order = nullptr, HostLooks* looks = nullptr);
 
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
@@ -79,7 +97,7 @@ class Reach {
   /// byte the answer is the same. If its use is unknown, memory counts as written.
   [[nodiscard]] Pieces::Stretch written(std::uint64_t address, std::uint64_t bytes) const;
   /// Notes that the run has read a buffer within these bytes. Warns if the program has sent bytes
-  /// there since it started the run.
+  /// there since it started the run, or if another run writes there meanwhile.
   void read_between(std::uint64_t address, std::uint64_t bytes);
   /// Warns that the kernel read a byte that nothing has written.
   void reads_unwritten(std::uint64_t address);
@@ -117,8 +135,15 @@ class Reach {
   void note_given();
   void check_connections() const;  // in banks.cpp
   void note_read(std::uint64_t address);
-  void note_write(std::uint64_t address, std::uint64_t bytes);
+  void note_write(std::uint64_t address, std::span<const std::byte> data);
   void check_constant(std::uint64_t address);
+  /// Returns the record of what the run accesses in a buffer; null if the run is not watched.
+  BufferAccess* access_to(BufferUse& use, const Buffer* buffer);
+  /// Warn if the run reads, or changes, what a run accesses that may run at the same time.
+  void check_read(const BufferUse& use, const BufferAccess& mine, std::uint64_t begin,
+                  std::uint64_t end);
+  void check_change(const BufferUse& use, const BufferAccess& mine, std::uint64_t begin,
+                    std::span<const std::byte> data);
   [[nodiscard]] bool of_host(std::uint64_t address) const;
   void warn(std::uint64_t address, std::uint64_t bytes, const char* does);
   /// Throws UnsetArgumentError if an address lies in no memory and may come from an argument that
@@ -136,9 +161,10 @@ class Reach {
   const ComputeUnit* unit_;
   std::vector<Buffer> buffers_;  ///< buffers of the arguments, sorted by address
   std::vector<Traffic> traffic_;
-  std::uint64_t run_;    ///< number that the card gave the run
-  std::uint64_t start_;  ///< number of the program's start of the run; 0: not watched
-  HostLooks* looks_;     ///< null: unknown where the program looks
+  std::uint64_t run_;  ///< number that the card gave the run
+  RunOrigin origin_;
+  const RunOrder* order_;
+  HostLooks* looks_;  ///< null: unknown where the program looks
 };
 
 /// A word of a stream: data, with the same width at both ends, and sideband signals, TLAST first.
