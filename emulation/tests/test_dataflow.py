@@ -173,6 +173,49 @@ static void enough(const int* in, int* out, int n) {
   split(in, a, b, n);
   join(a, b, out, n);
 }
+template <int N>
+static void chain(stream steps[N + 1], int n) {
+#pragma HLS INLINE
+each:
+  for (int k = 0; k < N; ++k) {
+#pragma HLS UNROLL
+    pass(steps[k], steps[k + 1], n);
+  }
+}
+static void sink(stream& from, int* out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = from.read();
+}
+static void unrolled(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  static stream a[4], b[3][3];
+  source(in, a[0], n);
+  chain<3>(a, n);
+  pass(a[3], b[0][0], n);
+  for (int i = 0; i < 2; ++i) {
+#pragma HLS UNROLL
+    for (int j = 0; j < 2; ++j)
+#pragma HLS UNROLL
+      pass(b[i][j], j == 1 ? b[i + 1][0] : b[i][1], n);
+  }
+  sink(b[2][0], out, n);
+}
+static void rolled(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream a[3];
+  source(in, a[0], n);
+  for (int k = 0; k < 2; ++k) pass(a[k], a[k + 1], n);
+  sink(a[2], out, n);
+}
+static void beside(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream a[2], b[2];
+  split(in, a[0], b[0], n);
+  for (int k = 0; k < 2; ++k) {
+#pragma HLS UNROLL
+    pass(k == 0 ? a[0] : b[0], k == 0 ? a[1] : b[1], n);
+  }
+  join(b[1], a[1], out, n);
+}
 extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 0) feedback(in, out, n);
   if (what == 1) shallow(in, out, n);
@@ -185,6 +228,9 @@ extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 8) held(in, out, 16);
   if (what == 9) one_short(in, out, 16);
   if (what == 10) enough(in, out, 16);
+  if (what == 11) unrolled(in, out, n);
+  if (what == 12) rolled(in, out, n);
+  if (what == 13) beside(in, out, n);
 }
 """
 SUM = COUNT * (COUNT + 1) // 2
@@ -233,6 +279,14 @@ def test_processes_of_a_region_run_beside_each_other(
     # ``a.read() + b.read()`` takes no word of a before there is one of b.
     assert named_depths(ran(9)[1]) == ["a depth=16"]
     assert named_depths(ran(10)[1]) == []
+    # HLS makes processes of an unrolled loop's calls, also within a function with INLINE.
+    total, text = ran(11)
+    assert (total, "warning" in text) == (SUM, False)
+    total, text = ran(12)
+    assert (total, "pass (line" in text) == (SUM, False)
+    assert named_depths(text) == [f"a depth={COUNT}"]
+    total, text = ran(13)
+    assert (total, "pass (line" in text) == (2 * SUM, True)
     if options:
         return
     total, text = ran(2)

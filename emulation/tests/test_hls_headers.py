@@ -128,7 +128,7 @@ def test_a_kernel_with_macros_half_and_functions_of_fixed_point_runs(
     (tmp_path / "copy.cpp").write_text(KERNEL)
     (tmp_path / "part.hpp").write_text("int added(int more);\n")
     (tmp_path / "part.cpp").write_text(
-        '#define value 3\n#include <ap_fixed.h>\n#include "part.hpp"\n'
+        '#define value 3\n#include <ap_int.h>\n#include "part.hpp"\n'
         "int added(int more) { return ap_fixed<8, 4>(value).to_int() + more - 3; }\n"
     )
     built = isthmus(

@@ -4,6 +4,7 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -191,15 +192,31 @@ void isthmus_region::process(unsigned number, const char* name,
   one.turns->go_on();
 }
 
+void isthmus_region::copy(const char* name, std::function<void()> does) {
+  Processes::One& one = processes_->all.emplace_back();
+  one.trail = std::make_unique<isthmus::card::plugin::Trail>(
+      *static_cast<const isthmus::card::plugin::Trail*>(hls::isthmus_trail));
+  one.turns = std::make_unique<hls::isthmus_turns>(
+      [&one, does = std::move(does)] {
+        hls::isthmus_trail = one.trail.get();
+        does();
+        hls::isthmus_turns::empty_pipeline();
+      },
+      name);
+  one.turns->go_on();
+}
+
+void isthmus_region::join() {
+  std::vector<unsigned> all(processes_->all.size());
+  std::iota(all.begin(), all.end(), 0U);
+  wait_for(*processes_, std::move(all));
+  processes_->all.clear();
+}
+
 void isthmus_region::wait(std::initializer_list<unsigned> after) { wait_for(*processes_, after); }
 
 void isthmus_region::finish() {
-  std::vector<unsigned> all(processes_->all.size());
-  for (unsigned n = 0; n < all.size(); ++n) {
-    all[n] = n;
-  }
-  wait_for(*processes_, std::move(all));
-  processes_->all.clear();
+  join();
   isthmus::card::plugin::close_stops();
   isthmus::card::plugin::end_region();
 }

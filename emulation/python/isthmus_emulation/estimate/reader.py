@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from isthmus_emulation import opencl_c
 from isthmus_emulation.estimate import libclang, splits, templates, together
 from isthmus_emulation.estimate.arrays import SMALL_ARRAY
@@ -15,10 +17,12 @@ from isthmus_emulation.estimate.cursors import dimensions, inner
 from isthmus_emulation.estimate.expressions import OVERLOADED, Expressions
 from isthmus_emulation.estimate.preprocessed import Preprocessed
 from isthmus_emulation.estimate.regions import (
+    Copy,
     Insertion,
     Part,
     initial_of,
     insertions,
+    may_be_copied,
     uses_of,
 )
 from isthmus_emulation.estimate.structure import (
@@ -384,14 +388,10 @@ class _Reader(Expressions):
         """
         if test is None or step is None:
             return None, None, None, None
-        test, step = inner(test), inner(step)
-        while step.kind.name == "BINARY_OPERATOR" and len(list(step.get_children())) == 2:
-            step = inner(next(iter(step.get_children())))
+        test, step = inner(test), self._stepping(step)
         sides = list(test.get_children())
         stepped = list(step.get_children())
-        if len(sides) != 2 or not stepped:
-            return None, None, None, None
-        counter = inner(stepped[0]).referenced
+        counter = self._counter(test, step)
         if counter is None:
             return None, None, None, None
         name = self._name(counter)
@@ -404,6 +404,21 @@ class _Reader(Expressions):
         inclusive = operator in {13, 14}  # <= and >=
         distance = (last - first) * (1 if by > 0 else -1) + (1 if inclusive else 0)
         return name, first, max(0, -(-distance // abs(by))), by
+
+    @staticmethod
+    def _stepping(step: Any) -> Any:
+        step = inner(step)
+        while step.kind.name == "BINARY_OPERATOR" and len(list(step.get_children())) == 2:
+            step = inner(next(iter(step.get_children())))
+        return step
+
+    def _counter(self, test: Any, step: Any) -> Any:
+        """The variable that counts a loop's iterations; None if no variable does."""
+        if test is None or step is None:
+            return None
+        stepped = list(self._stepping(step).get_children())
+        is_comparison = len(list(inner(test).get_children())) == 2
+        return inner(stepped[0]).referenced if is_comparison and stepped else None
 
     def _first(self, start: Any, counter: Any) -> int | None:
         if start is None:
@@ -437,7 +452,7 @@ class _Reader(Expressions):
             closed = end if self._source.text[end - 1 : end] in {b"}", b";"} else (
                 self._source.end_of_statement(end)
             )  # fmt: skip
-            number = None
+            number, copies = None, []
             initial = initial_of(self._source, cursor)
             if cursor.kind.name != "DECL_STMT" or initial is not None:
                 inside = list(self._again(cursor))
@@ -449,13 +464,65 @@ class _Reader(Expressions):
                     uses, writes = uses_of(cursor)
                     after = tuple(n for n, words in made.items() if words & uses)
                     made[number] = writes
+                    self._inline(cursor)
+                    copies = self._copies(cursor, inside)
                     found.append(Process(number, region, line, tuple(inside), after))
                 else:
                     found += inside
-            parts.append(Part(cursor, begin, closed, number))
+            parts.append(Part(cursor, begin, closed, number, copies))
         if block.kind.name == "COMPOUND_STMT":
             self._regions[region] = insertions(self._source, block, parts, self._pragma)
         return tuple(found)
+
+    def _copies(
+        self, cursor: Any, inside: Iterable[Statement], outer: tuple[str, ...] = ()
+    ) -> list[Copy]:
+        """Returns the calls that HLS makes processes of in each iteration of an unrolled loop.
+
+        Args:
+            cursor: A statement of a region, or of such a loop.
+            inside: What the statement was read as.
+            outer: Names of the variables that count iterations of the loops around it.
+
+        """
+        while cursor.kind.name == "LABEL_STMT":
+            cursor = list(cursor.get_children())[-1]
+        number = self._numbers.get(("loop", cursor.extent.start.offset))
+        loop = next((s for s in inside if isinstance(s, Loop) and s.number == number), None)
+        if cursor.kind.name != "FOR_STMT" or loop is None or not loop.is_unrolled:
+            return []
+        _, test, step, body = self._parts("FOR_STMT", cursor, list(cursor.get_children()))
+        variable = self._counter(test, step)
+        if variable is None:
+            return []
+        names = (*outer, variable.spelling)
+        is_block = body.kind.name == "COMPOUND_STMT"
+        found = []
+        for one in body.get_children() if is_block else [body]:
+            begin, end = one.extent.start.offset, one.extent.end.offset
+            if may_be_copied(one):
+                found.append(Copy(one, begin, self._source.end_of_statement(end), names))
+                continue
+            copies = self._copies(one, loop.body, names)
+            if not copies:
+                return []  # it runs in its turn, so the others do, too
+            found += copies
+        return found
+
+    def _inline(self, statement: Any) -> None:
+        """Makes processes of a called function's statements, if HLS puts them into the region."""
+        declared = inner(statement).referenced if statement.kind.is_expression() else None
+        function = declared.get_definition() if declared is not None else None
+        name = function.get_usr() if function is not None else ""
+        known = self._functions.get(name)
+        said = known.pragma("inline") if known is not None else None
+        if known is None or said is None or "off" in said.options or known.pragma("dataflow"):
+            return
+        outer = self._constants
+        self._constants = {**outer, **templates.constants(self._clang, function)}
+        body = self._processes(self._body_of(function))
+        self._functions[name] = msgspec.structs.replace(known, body=body)
+        self._constants = outer
 
     def _again(self, cursor: Any) -> tuple[Statement, ...]:
         outer = self._pragmas

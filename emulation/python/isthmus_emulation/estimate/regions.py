@@ -22,6 +22,16 @@ class Insertion(NamedTuple):
     words: str
 
 
+class Copy(NamedTuple):
+    """A statement of an unrolled loop in a region: HLS makes a process of it in each iteration."""
+
+    cursor: Any
+    begin: int
+    end: int
+    variables: tuple[str, ...]
+    """Names of the variables that count the iterations of the loops around it."""
+
+
 class Part(NamedTuple):
     """A statement of a region; ``number``: its process' counter, None: it is no process."""
 
@@ -29,6 +39,7 @@ class Part(NamedTuple):
     begin: int
     end: int
     number: int | None
+    copies: Sequence[Copy] = ()
 
 
 def insertions(
@@ -38,7 +49,7 @@ def insertions(
     begin, end = block.extent.start.offset, block.extent.end.offset
     region = f"isthmus_r{begin}"
     found = [
-        Insertion(begin + 1, 1, f" isthmus_region {region}; "),
+        Insertion(begin + 1, 2, f" isthmus_region {region}; "),
         Insertion(end - 1, 3, f" {region}.finish(); "),
     ]
     said = [(source.line(at), pragma(text)) for at, text in source.pragmas_in(begin, end)]
@@ -58,7 +69,9 @@ def insertions(
             if initial is not None:
                 words = f"; {words}{initial.variable} "
             begins = part.begin if initial is None else initial.at
-            found += [Insertion(begins, -3, words), Insertion(part.end, 2, " }); ")]
+            found.append(Insertion(begins, -3, words))
+            found += _of_copies(source, part)
+            found.append(Insertion(part.end, 2, " }); "))
         elif part.cursor.kind.name == "RETURN_STMT":
             found.append(Insertion(part.begin, -3, f"{region}.finish(); "))
         elif after:
@@ -67,6 +80,42 @@ def insertions(
             words = "".join(_limits(source, part.cursor, depths))
             found.append(Insertion(part.end, 0, words))
     return found
+
+
+def _of_copies(source: Preprocessed, part: Part) -> Iterable[Insertion]:
+    """Yields the calls that make a process of each iteration of a process' unrolled loops."""
+    region = f"isthmus_c{part.begin}"
+    if part.copies:
+        yield Insertion(part.begin, -2, f"isthmus_region {region}; ")
+    for one in part.copies:
+        name = f"{_called(one.cursor)} (line {source.line(one.begin)})"
+        captured = ", ".join(("&", *one.variables))
+        yield Insertion(one.begin, -2, f'{region}.copy("{name}", [{captured}] {{ ')
+        yield Insertion(one.end, -2, " }); ")
+    if part.copies:
+        yield Insertion(part.end, 2, f" {region}.join(); ")
+
+
+def may_be_copied(cursor: Any) -> bool:
+    """Whether a statement is a call that shares no variable with other iterations of its loop.
+
+    Only streams, constants and the kernel's memory may connect the iterations. HLS tells elements
+    of a split array apart, this reader does not.
+    """
+    is_call = inner(cursor).kind.name == "CALL_EXPR"
+    return is_call and not uses_of(cursor)[1] and not any(map(_may_write, cursor.walk_preorder()))
+
+
+def _may_write(cursor: Any) -> bool:
+    """Whether a cursor names an argument through which a function may write to an array."""
+    declared = cursor.referenced if cursor.kind.name == "DECL_REF_EXPR" else None
+    if declared is None or declared.kind.name != "PARM_DECL":
+        return False
+    of = declared.type.get_canonical()
+    if "hls::stream" in of.spelling or of.kind.name not in {"POINTER", "LVALUEREFERENCE"}:
+        return False
+    is_argument = declared.semantic_parent.linkage.name == "EXTERNAL" and of.kind.name == "POINTER"
+    return not is_argument and not is_constant(of.get_pointee())
 
 
 def _limits(

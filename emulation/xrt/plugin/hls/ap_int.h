@@ -757,3 +757,5 @@ template <int bits>
 struct isthmus_word<ap_uint<bits>, void> : isthmus_bits_word<ap_uint<bits>> {};
 
 }  // namespace hls
+
+#include <ap_fixed.h>  // AMD's header gives fixed-point numbers, too

@@ -87,6 +87,11 @@ class isthmus_region {
   /// have ended. Its loops are counted separately.
   void process(unsigned number, const char* name, std::initializer_list<unsigned> after,
                std::function<void()> does);
+  /// Begins an iteration of the running process' loop as a process, whose loops count as those of
+  /// the running process.
+  void copy(const char* name, std::function<void()> does);
+  /// Waits until all iterations have ended.
+  void join();
   /// Waits until these processes have ended.
   void wait(std::initializer_list<unsigned> after);
   /// Waits until all processes have ended.
