@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -30,6 +30,9 @@ from isthmus_emulation.estimate.structure import (
     Statement,
     Storage,
     Variable,
+    assigned_in,
+    loops_in,
+    statements_in,
 )
 
 RAM_CYCLES = 1
@@ -39,16 +42,13 @@ READ_CYCLES = 9
 request and 1 of the word (schedules of WYI1223/ECE8893MyLab, 2025.1; Vivado HLS has 7 + 1)."""
 WRITE_CYCLES = 7
 """Cycles of a write outside of bursts: 1 state of the request, 1 of the word, 5 of the response."""
-RAM_NS = 1.23
-"""Nanoseconds from a block RAM's clock to its word: ``load`` in Marui-9/swiglu's schedule reports
-(``*.verbose.sched.rpt``, K26). The slower xczu3eg of WYI1223/ECE8893MyLab has 1.35."""
-REGISTERS_NS = 0.52
-"""Nanoseconds to select a register: ``sparsemux`` in Marui-9/swiglu's reports (of many: 0.72)."""
 _ROUNDING = 1e-9
 """Cycles by which sums of delays within a cycle may be wrong (shares are multiples of 1e-3)."""
 _BALANCED = ({"add"}, {"subtract"}, {"add", "subtract"}, {"logic"})
 """Kinds of integer operators that HLS may reorder in one chain."""
 _WIRED = {"multiply", "divide", "remainder"}
+_OF_SIGN = {11, 14}
+"""Numbers of ``<`` and ``>=`` in CXBinaryOperatorKind."""
 _LONGEST_UNROLLED = 4096
 """Most copies of a loop's body that are scheduled; HLS warns of more copies."""
 
@@ -69,7 +69,8 @@ class Path:
     @property
     def is_tree(self) -> bool:
         """Whether HLS may turn copies of the chain into a tree (UG1399, EXPRESSION_BALANCE)."""
-        return self.stages < 1 and self.kinds - {"select"} in _BALANCED
+        is_sum = self.kinds - {"select"} in _BALANCED
+        return not self.decides and self.stages < 1 and is_sum
 
     @property
     def adds_up(self) -> bool:
@@ -82,7 +83,7 @@ class Path:
 
 
 class Modulo(NamedTuple):
-    """The remainder of a linear value by a constant."""
+    """The remainder, or the quotient, of a linear value by a constant."""
 
     linear: Mapping[str, int]
     """Coefficients of the divided value, as in ``Value.linear``."""
@@ -107,6 +108,12 @@ class Value:
     """The value as a remainder; None if it is no remainder by a constant."""
     is_product: bool = False
     """Whether the value is a product, to which the same DSP block may add in one operation."""
+    is_fixed: bool = False
+    """Whether HLS knows the value: a constant, or one in each copy of an unrolled loop."""
+    is_power: bool = False
+    """Whether the value is one of a few constants, each 0 or a power of 2 with either sign."""
+    quotient: Modulo | None = None
+    """The value as a quotient by a constant; None if it is no such quotient."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +129,8 @@ class Access:
     """Pairs: variable of an unrolled loop, and most copies of the loop that make the access."""
     is_single: bool = False
     """Whether the access is to a word of memory outside of bursts, with its own request."""
+    conditions: tuple[int, ...] = ()
+    """Numbers of the branches around the access, outermost first."""
 
 
 @dataclass
@@ -154,6 +163,8 @@ class Scheduler:
         self._part = part
         self._usable_ns = 1000 / clock_mhz * (1 - operators.UNCERTAINTY)
         self._has_rams = True
+        self._members = {name.partition(".")[2]: place for name, place in code.storage.items()}
+        """Storage of structures' members that are arrays, for each variable of the structure."""
 
     def run(
         self, body: Iterable[Statement], loops: Iterable[str], names: Mapping[str, str], *,
@@ -181,7 +192,10 @@ class Scheduler:
 
     def storage(self, array: str) -> Storage:
         """Returns where and how an array is stored."""
-        return self._code.storage.get(array, Storage("registers"))
+        known = self._code.storage.get(array)
+        if known is None and "." in array:
+            known = self._members.get(array.partition(".")[2])
+        return known or Storage("registers")
 
     def function(self, name: str) -> Function | None:
         """Returns the function if the source has its code."""
@@ -205,21 +219,22 @@ class Scheduler:
         kind = self.storage(array).kind
         if is_single:
             return math.floor(begin) + READ_CYCLES + self.storage(array).latency
-        if self._is_variable(array):
-            return self.delayed(begin, REGISTERS_NS)
-        return self.delayed(math.floor(begin) + RAM_CYCLES, RAM_NS if kind == "ram" else 0.0)
+        if self.is_variable(array):
+            return self.delayed(begin, operators.registers_ns(self._part))
+        delay = operators.ram_ns(self._part) if kind == "ram" else 0.0
+        return self.delayed(math.floor(begin) + RAM_CYCLES, delay)
 
     def stored(self, begin: float, array: str, *, is_single: bool = False) -> float:
         """Returns the time at which a word is written to the array."""
         if is_single:
             return math.floor(begin) + WRITE_CYCLES + self.storage(array).latency
-        return begin if self._is_variable(array) else math.floor(begin) + RAM_CYCLES
+        return begin if self.is_variable(array) else math.floor(begin) + RAM_CYCLES
 
     def is_ram(self, array: str) -> bool:
         """Whether an array has ports for which its accesses wait."""
-        return self.storage(array).kind == "ram" and not self._is_variable(array)
+        return self.storage(array).kind == "ram" and not self.is_variable(array)
 
-    def _is_variable(self, array: str) -> bool:
+    def is_variable(self, array: str) -> bool:
         """Whether an array is made of registers; RAM of an argument lies outside the kernel."""
         storage = self.storage(array)
         is_free = storage.kind == "ram" and not storage.port and not self._has_rams
@@ -242,9 +257,17 @@ class _Scope:
         self._calls: list[str] = []
         self._counted: tuple[str, range] | None = None
         """Variable of the innermost unrolled loop around the code, with its values."""
+        self._chained_copies: dict[str, int] = {}
+        """Most copies of the unrolled loop that assign a variable in a branch, by the variable."""
         self._copies = 1
         """Number of copies of the code that is being read, from unrolled loops around it."""
         self._stores: dict[str, list[Access]] = {}
+        self._written: dict[int, Value] = {}
+        """Values of writes as they are before the write, by the write's identity."""
+        self._numbers: list[int] = []
+        """Numbers of the branches around the code that is being read."""
+        self._branches = 0
+        """Number of branches that have been read."""
 
     # Functions for statements
 
@@ -286,6 +309,7 @@ class _Scope:
         if isinstance(target, Variable):
             name = self._name(target.name)
             self.values[name] = value
+            self._chained_copies[name] = _LONGEST_UNROLLED
             if statement.declares:
                 self.declared.add(name)
             self._finish(value)
@@ -296,7 +320,11 @@ class _Scope:
         is_single = self._is_single(array, indices)
         begin = max([begin, *(c.ready for c in self._conditions if is_single)])
         end = self.scheduler.stored(begin, array, is_single=is_single)
-        store = Access(array, True, indices, replace(value, ready=end), is_single=is_single)
+        store = Access(
+            array, True, indices, replace(value, ready=end), is_single=is_single,
+            conditions=tuple(self._numbers),
+        )  # fmt: skip
+        self._written[id(store)] = replace(value, ready=begin)
         self.result.accesses.append(store)
         self._stores.setdefault(array, []).append(store)
         self.result.end = max(self.result.end, end)
@@ -308,14 +336,23 @@ class _Scope:
         accesses = self.result.accesses
         alternatives = []
         for branch in choice.branches:
+            taken = self._copies_taking(choice, branch)
+            chained, self._chained_copies = self._chained_copies, {}
             self.values, self.result.accesses = dict(before), []
             self._conditions.append(condition)
+            self._branches += 1
+            self._numbers.append(self._branches)
             self.block(branch)
+            self._numbers.pop()
             self._conditions.pop()
-            alternatives.append(self._limited(choice, branch, self.result.accesses))
+            self._chained_copies = chained
+            alternatives.append(self._limited(taken, self.result.accesses))
             for name, value in self.values.items():
-                if value is not before.get(name) and name not in self.declared - outer:
+                is_new = value is not before.get(name) and name not in self.declared - outer
+                if is_new and taken != 0:
                     made.setdefault(name, []).append(value)
+                    copies = max(chained.get(name, 0), taken or _LONGEST_UNROLLED)
+                    self._chained_copies[name] = copies
         self.result.accesses = accesses + _alternatives(alternatives)
         self.values = before
         for name, values in made.items():
@@ -325,23 +362,28 @@ class _Scope:
             if name in condition.paths:
                 path = replace(joined.paths[name], decides=True)
                 joined = replace(joined, paths={**joined.paths, name: path})
-            self.values[name] = self._operated(Operation("select"), [joined])
+            chosen = self._operated(Operation("select"), [joined])
+            powers = all(value.is_power for value in [*values, *olds])
+            self.values[name] = replace(chosen, is_power=powers)
 
-    def _limited(
-        self, choice: Choice, branch: tuple[Statement, ...], accesses: list[Access]
-    ) -> list[Access]:
-        """Limits accesses of a branch to the copies of the unrolled loop that take the branch."""
+    def _copies_taking(self, choice: Choice, branch: tuple[Statement, ...]) -> int | None:
+        """Number of copies of the unrolled loop that take a branch; None if all may take it."""
         if self._counted is None:
-            return accesses
+            return None
         variable, values = self._counted
         is_first = branch is choice.branches[0]
         taken = [conditions.holds(choice.condition, {variable: value}) for value in values]
         copies = sum(one is None or one == is_first for one in taken)
-        if copies == len(values):
+        return None if copies == len(values) else copies
+
+    def _limited(self, copies: int | None, accesses: list[Access]) -> list[Access]:
+        """Limits accesses of a branch to the copies of the unrolled loop that take the branch."""
+        if copies is None or self._counted is None:
             return accesses
         if copies == 0:
             return []
-        return [replace(one, limits=(*one.limits, (variable, copies))) for one in accesses]
+        limit = (self._counted[0], copies)
+        return [replace(one, limits=(*one.limits, limit)) for one in accesses]
 
     def _unrolled(self, loop: Loop) -> None:
         """Schedules all copies of a loop's body at once; chains of values go through all copies."""
@@ -350,16 +392,21 @@ class _Scope:
             self.result.unknown.append(loop)
         if trips == 0:
             return
-        before, accesses = dict(self.values), self.result.accesses
+        accesses = self.result.accesses
         self.result.accesses = []
         variable = loop.variable
+        before = dict(self.values)
         if variable is not None:
-            self.values[variable] = Value(of=frozenset([variable]), linear={variable: 1, "": 0})
+            self.values[variable] = Value(
+                of=frozenset([variable]), linear={variable: 1, "": 0}, is_fixed=True
+            )
+        self._unfix(loop, before)
         marked = {n: replace(v, paths={**v.paths, f"{n}'": Path(0.0)}) for n, v in before.items()}
         self.values |= {n: value for n, value in marked.items() if n != variable}
         self._copies *= trips
         self._running.add(variable or "")
-        outer = self._counted
+        outer, chained = self._counted, self._chained_copies
+        self._chained_copies = {}
         if variable is not None and loop.first is not None and loop.step:
             self._counted = variable, range(loop.first, loop.first + trips * loop.step, loop.step)
         self.block(loop.body)
@@ -371,12 +418,51 @@ class _Scope:
                 self.values[name] = before[name]
             elif name != variable:
                 origin = f"{name}'" if name in before else name
-                self.values[name] = _repeated(value, origin, trips)
+                copies = min(trips, self._chained_copies.get(name, trips))
+                self.values[name] = _repeated(value, origin, copies)
                 self._finish(self.values[name])
+        self._chained_copies = chained
         self.result.accesses = accesses + [
             self._copied(self._chained(access, variable, trips), variable, trips)
             for access in self.result.accesses
         ]
+
+    def _unfix(self, loop: Loop, before: dict[str, Value]) -> None:
+        """Notes in ``before`` which variables have another value in each copy of a loop's body.
+
+        HLS knows these values where it computes them from constants.
+        """
+        changed = {self._name(name) for name in assigned_in(loop.body)} & set(before)
+        kept = {name for name in changed if before[name].is_fixed}
+        counters = {one.variable for one in (loop, *loops_in(loop.body))}
+        assigns = [one for one in statements_in(loop.body) if isinstance(one, Assign)]
+        sure = {id(one) for one in _unconditional(loop.body)}
+        size = -1
+        while len(kept) != size:
+            size = len(kept)
+            for one in assigns:
+                if isinstance(one.target, Variable) and self._name(one.target.name) in kept:
+                    needs = _variables(one.value)
+                    known = needs is not None and all(
+                        name in counters
+                        or self._name(name) in kept
+                        or (self._is_fixed(self._name(name)) and self._name(name) not in changed)
+                        for name in needs
+                    )
+                    if not known or id(one) not in sure:
+                        kept.discard(self._name(one.target.name))
+        of = frozenset([loop.variable or ""])
+        for name in changed:
+            value = before[name]
+            stays = name in kept
+            before[name] = replace(
+                value, linear=None, of=value.of | of, is_fixed=stays,
+                is_power=value.is_power and stays,
+            )  # fmt: skip
+
+    def _is_fixed(self, name: str) -> bool:
+        value = self.values.get(name)
+        return value is not None and value.is_fixed
 
     def _chained(self, access: Access, variable: str | None, trips: int) -> Access:
         """Chains writes of all copies to one element, as in ``sum[0] += ...``."""
@@ -400,7 +486,10 @@ class _Scope:
     # Functions for expressions
 
     def _name(self, name: str) -> str:
-        return self.names.get(name, name)
+        if name in self.names:
+            return self.names[name]
+        whole, dot, member = name.partition(".")
+        return f"{self.names[whole]}.{member}" if dot and whole in self.names else name
 
     def _old(self, name: str) -> Value:
         linear = {name: 1, "": 0} if name in self.loops else None
@@ -413,7 +502,9 @@ class _Scope:
         """Schedules an expression, and returns its value."""
         if isinstance(expression, Constant):
             known = expression.value
-            return Value(linear=None if known is None else {"": known})
+            is_power = expression.is_power or (known is not None and _is_power(known))
+            linear = None if known is None else {"": known}
+            return Value(linear=linear, is_fixed=True, is_power=is_power)
         if isinstance(expression, Variable):
             return self._variable(self._name(expression.name))
         if isinstance(expression, Element):
@@ -435,11 +526,17 @@ class _Scope:
         array = self._name(element.array)
         indices = tuple(map(self.value, element.indices))
         joined = _joined(indices)
-        stored = self._stored(array, indices)
         is_single = self._is_single(array, indices)
+        kept = self._kept(array, indices)
+        if kept is not None and not is_single:
+            return replace(kept, is_data=True, linear=None)
+        stored = self._stored(array, indices)
         begin = max(joined.ready, stored.ready)
         begin = max([begin, *(c.ready for c in self._conditions if is_single)])
-        ready = self.scheduler.loaded(begin, array, is_single=is_single)
+        if self.scheduler.is_variable(array) and all(index.is_fixed for index in indices):
+            ready = begin  # each copy has its own register
+        else:
+            ready = self.scheduler.loaded(begin, array, is_single=is_single)
         origin = {f"{array}[]": Path(0.0)}
         by = max(RAM_CYCLES, ready - begin) if is_single else RAM_CYCLES
         paths = {**stored.paths, **_through(joined.paths, by), **origin}
@@ -458,6 +555,21 @@ class _Scope:
         is_data = any(index.is_data for index in indices)
         return bool(self._conditions) or is_data or not self._running or not (of or self.loops)
 
+    def _kept(self, array: str, indices: tuple[Value, ...]) -> Value | None:
+        """The value that this iteration has just written to the element, which HLS need not read.
+
+        None if the last write may be to another element, or is not made on each way here.
+        """
+        storage = self.scheduler.storage(array)
+        if storage.kind == "stream" or storage.is_member or not self._stores.get(array):
+            return None
+        last = self._stores[array][-1]
+        around = self._numbers[: len(last.conditions)]
+        places = [index_key(one) for one in last.indices]
+        if tuple(around) != last.conditions or None in places:
+            return None
+        return self._written[id(last)] if places == [index_key(one) for one in indices] else None
+
     def _stored(self, array: str, indices: tuple[Value, ...]) -> Value:
         """Value of this iteration's last write that may be to the element; a read waits for it."""
         is_stream = self.scheduler.storage(array).kind == "stream"
@@ -468,11 +580,16 @@ class _Scope:
 
     def _operated(self, operation: Operation, operands: list[Value]) -> Value:
         joined = _joined(operands)
+        if operands and all(one.is_fixed for one in operands):
+            return self._folded(operation, operands, joined)
         if operation.kind == "free":
             linear = operands[0].linear if len(operands) == 1 else None
             modulo = operands[0].modulo if len(operands) == 1 else None
             is_product = len(operands) == 1 and operands[0].is_product
-            return replace(joined, linear=linear, modulo=modulo, is_product=is_product)
+            is_power = len(operands) == 1 and operands[0].is_power
+            return replace(
+                joined, linear=linear, modulo=modulo, is_product=is_product, is_power=is_power
+            )
         if operation.kind in _WIRED - {"multiply"} and _is_shifted_one(operation.operands[-1]):
             operation = msgspec.structs.replace(operation, kind="shift")
         linear = _linear(operation, operands)
@@ -480,9 +597,13 @@ class _Scope:
         is_known = linear is not None and not set(linear) - {""}
         is_address = linear is not None and not varies  # HLS keeps such an address in a counter
         is_free = is_known or is_address or _is_wiring(operation, operands)
-        modulo = _modulo(operation, operands)
-        if operation.number == "integer" and is_free:
-            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data, modulo)
+        modulo, quotient = _modulo(operation, operands), _quotient(operation, operands)
+        operation = _reduced(operation, operands)
+        if operation.number == "integer" and (is_free or operation.kind == "free"):
+            return Value(
+                joined.ready, joined.paths, joined.of, linear, joined.is_data, modulo,
+                quotient=quotient,
+            )  # fmt: skip
         self.result.uses[operators.instance(operation.kind, operation.number)] += self._copies
         takes = operators.text(operation.kind, operation.number)
         paths = {}
@@ -491,14 +612,35 @@ class _Scope:
             slowest = (takes, after - path.cycles)
             if path.stages >= slowest[1]:
                 slowest = (path.slowest, path.stages)
+            decides = operation.kind == "select" and len(operands) > 1 and name in operands[0].paths
             paths[name] = Path(
-                after, *slowest, decides=path.decides, kinds=path.kinds | {operation.kind}
-            )
+                after, *slowest, decides=path.decides or decides,
+                kinds=path.kinds | {operation.kind},
+            )  # fmt: skip
         ready = self.scheduler.after(joined.ready, operation)
         if operation.kind in {"add", "subtract"} and any(one.is_product for one in operands):
             ready = max(ready, math.floor(joined.ready) + operators.MULTIPLY_ADD_CYCLES)
         is_product = operators.is_of_dsp(operation.kind, operation.number, operation.bits)
-        return Value(ready, paths, joined.of, linear, joined.is_data, modulo, is_product)
+        is_power = operation.kind == "select" and all(one.is_power for one in operands[1:])
+        return Value(
+            ready, paths, joined.of, linear, joined.is_data, modulo, is_product,
+            is_power=is_power and len(operands) > 1, quotient=quotient,
+        )  # fmt: skip
+
+    @staticmethod
+    def _folded(operation: Operation, operands: list[Value], joined: Value) -> Value:
+        """The value of an operation on constants, which HLS computes."""
+        closed = operation.kind in {"multiply", "divide", "shift", "free", "convert", "select"}
+        return replace(
+            joined,
+            ready=0.0,
+            paths={},
+            linear=operands[0].linear if operation.kind == "free" and len(operands) == 1
+            else _linear(operation, operands),
+            modulo=_modulo(operation, operands),
+            is_fixed=True,
+            is_power=closed and all(one.is_power for one in operands),
+        )  # fmt: skip
 
     def _called(self, call: Call) -> Value:
         arguments = [self.value(a) for a in call.arguments if not isinstance(a, Array)]
@@ -604,6 +746,52 @@ def _modulo(operation: Operation, operands: list[Value]) -> Modulo | None:
     return Modulo(of, by[""])
 
 
+def index_key(value: Value) -> tuple[object, ...] | None:
+    """Returns what an index is, to compare it with other indices; None if that is unknown."""
+    if value.linear is not None:
+        return tuple(sorted((n, times) for n, times in value.linear.items() if times))
+    for kind, part in (("remainder", value.modulo), ("quotient", value.quotient)):
+        if part is not None:
+            return kind, part.by, tuple(sorted((n, t) for n, t in part.linear.items() if t))
+    return None
+
+
+def _quotient(operation: Operation, operands: list[Value]) -> Modulo | None:
+    """Returns a quotient by a constant; None for any other operation."""
+    found = _modulo(msgspec.structs.replace(operation, kind="remainder"), operands)
+    return found if operation.kind == "divide" else None
+
+
+def _is_power(value: int) -> bool:
+    """Whether a product by the value is a shift, perhaps with another sign, or 0."""
+    return abs(value) & (abs(value) - 1) == 0
+
+
+def _unconditional(body: Iterable[Statement]) -> Iterator[Statement]:
+    """Yields the statements of a body that each of its runs reaches."""
+    for one in body:
+        yield one
+        if isinstance(one, Loop | Process):
+            yield from _unconditional(one.body)
+
+
+def _variables(value: Expression) -> set[str] | None:
+    """Returns the variables that an expression needs; None if it needs more than variables."""
+    if isinstance(value, Constant):
+        return set()
+    if isinstance(value, Variable):
+        return {value.name}
+    if not isinstance(value, Operation):
+        return None
+    found: set[str] = set()
+    for one in value.operands:
+        inner = _variables(one)
+        if inner is None:
+            return None
+        found |= inner
+    return found
+
+
 def _is_shifted_one(expression: Expression) -> bool:
     """Whether a divisor is ``1 << n``, for which HLS uses a shift."""
     return (
@@ -611,6 +799,28 @@ def _is_shifted_one(expression: Expression) -> bool:
         and expression.kind == "shift"
         and expression.operands[0] == Constant(1)
     )
+
+
+def _reduced(operation: Operation, operands: list[Value]) -> Operation:
+    """Returns the simpler operation that HLS makes of one with constants among its operands.
+
+    A product by 1 or -1, or by another choice of powers of 2, is a choice with another sign. The
+    sign bit alone tells whether a number is negative.
+    """
+    if operation.number != "integer" or len(operands) != 2:
+        return operation
+    left, right = operands
+    if operation.kind == "multiply" and (left.is_power or right.is_power):
+        is_fixed = (left.is_power and left.is_fixed) or (right.is_power and right.is_fixed)
+        return msgspec.structs.replace(operation, kind="free" if is_fixed else "subtract")
+    if operation.kind == "divide" and right.is_power and right.is_fixed:
+        return msgspec.structs.replace(operation, kind="free")
+    if operation.kind == "shift" and right.is_fixed:
+        return msgspec.structs.replace(operation, kind="free")
+    is_zero = right.linear in ({}, {"": 0})
+    if operation.kind == "compare" and operation.operator in _OF_SIGN and is_zero:
+        return msgspec.structs.replace(operation, kind="free")
+    return operation
 
 
 def _is_wiring(operation: Operation, operands: list[Value]) -> bool:
