@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from isthmus_emulation.estimate.schedule import Access, Modulo
+from isthmus_emulation.estimate.algebra import Access, Modulo
 from isthmus_emulation.estimate.structure import (
     Array,
     Assign,

@@ -7,16 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from isthmus_emulation.estimate.algebra import Access, index_key, whole
 from isthmus_emulation.estimate.distances import Distances
-from isthmus_emulation.estimate.schedule import (
-    READ_CYCLES,
-    WRITE_CYCLES,
-    Access,
-    Result,
-    Scheduler,
-    index_key,
-    whole,
-)
+from isthmus_emulation.estimate.schedule import READ_CYCLES, WRITE_CYCLES, Result, Scheduler
 from isthmus_emulation.estimate.structure import Code, Span, Storage, plain
 
 MOST_PARTS: Final = 4

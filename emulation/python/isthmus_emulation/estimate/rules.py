@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from isthmus_emulation.estimate import operators, tables
+from isthmus_emulation.estimate.algebra import whole
 from isthmus_emulation.estimate.arrays import KERNEL_FLOW_LATENCY
 from isthmus_emulation.estimate.beside import Beside
 from isthmus_emulation.estimate.intervals import Intervals, Reason
@@ -23,7 +24,6 @@ from isthmus_emulation.estimate.schedule import (
     WRITE_CYCLES,
     Result,
     Scheduler,
-    whole,
 )
 from isthmus_emulation.estimate.structure import (
     Array,
