@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 from isthmus_emulation.estimate import libclang
 from isthmus_emulation.estimate.cursors import elements, is_constant
 from isthmus_emulation.estimate.preprocessed import Preprocessed, pragma
-from isthmus_emulation.estimate.structure import Pragma, Storage
+from isthmus_emulation.estimate.structure import Pragma, Storage, plain
 
 SMALL_ARRAY = 4
 """Most elements of an array that HLS makes registers (UG1399, complete_threshold)."""
@@ -43,6 +44,8 @@ class Arrays:
         self._constants = dict(constants)
         self._storage: dict[str, Storage] = {}
         self._sizes: dict[str, tuple[int, ...]] = {}
+        self._of_parameters: dict[str, list[Pragma]] = {}
+        """Partitions of parameters, by the arrays and parameters that calls give them."""
         self._latency = KERNEL_FLOW_LATENCY if kernel_flow else 0
         self._widest = KERNEL_FLOW_BITS if kernel_flow else 0
 
@@ -110,19 +113,32 @@ class Arrays:
             if one.name in {"bind_storage", "resource"}:
                 self._bind(one)
 
-    def _partition(self, one: Pragma) -> None:
+    def _pass_on(self, parameter: str, array: str, pragmas: Sequence[Pragma]) -> None:
+        """Applies partitions of a function's parameter to the array that a call gives it."""
+        own = [
+            one for one in pragmas
+            if one.name in {"array_partition", "array_reshape"}
+            and one.options.get("variable") == plain(parameter)
+        ]  # fmt: skip
+        for one in [*own, *self._of_parameters.get(parameter, ())]:
+            done = self._of_parameters.setdefault(array, [])
+            if one not in done:
+                done.append(one)
+                self._partition(one, array)
+
+    def _partition(self, one: Pragma, array: str = "") -> None:
+        """Applies a partition to the arrays that it names, or to this array."""
         variable = one.options.get("variable", "")
         for name, there in list(self._storage.items()):
-            if name.split("@")[0] != variable or there.kind not in {"ram", "memory"}:
+            is_meant = name == array if array else plain(name) == variable
+            if not is_meant or there.kind not in {"ram", "memory"}:
                 continue
             words = {*one.options, one.options.get("type", "")}
             if "cyclic" in words or "block" in words:
                 banks = there.banks * (one.number("factor") or 2)
-                self._storage[name] = Storage(
-                    there.kind, banks, True, there.port, ram_ports=there.ram_ports
-                )
-            elif one.options.get("dim", "1") == "0" or there.partitioned:
-                self._storage[name] = Storage("registers")
+                self._storage[name] = msgspec.structs.replace(there, banks=banks, partitioned=True)
+            elif one.options.get("dim", "1") == "0":
+                self._storage[name] = msgspec.structs.replace(there, kind="registers")
             else:
                 self._storage[name] = self._complete(name, there, one.number("dim") or 1)
 
@@ -132,16 +148,16 @@ class Arrays:
         if not any(word.startswith(("ram_1p", "rom_1p")) for word in words):
             return
         for name, there in self._storage.items():
-            if name.split("@")[0] == one.options.get("variable", "") and there.kind == "ram":
+            if plain(name) == one.options.get("variable", "") and there.kind == "ram":
                 self._storage[name] = msgspec.structs.replace(there, ram_ports=1)
 
     def _complete(self, name: str, there: Storage, dimension: int) -> Storage:
         """Storage of an array after a pragma has partitioned one dimension completely."""
         sizes = self._sizes.get(name, ())
-        if len(sizes) <= 1:
-            return Storage("registers")
-        banks = sizes[dimension - 1] if dimension <= len(sizes) else 1
-        return Storage("ram", banks, True, there.port, ram_ports=there.ram_ports)
+        banks = there.banks * (sizes[dimension - 1] if dimension <= len(sizes) else 1)
+        if len(sizes) <= 1 or banks >= math.prod(sizes):
+            return msgspec.structs.replace(there, kind="registers")
+        return msgspec.structs.replace(there, kind="ram", banks=banks, partitioned=True)
 
     def _is_stream(self, name: str) -> bool:
         return name in self._storage and self._storage[name].kind == "stream"

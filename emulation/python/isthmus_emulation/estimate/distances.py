@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from isthmus_emulation.estimate.schedule import Access, Modulo
+from isthmus_emulation.estimate.algebra import Access, Modulo
 from isthmus_emulation.estimate.structure import (
     Array,
     Assign,
@@ -29,9 +29,11 @@ from isthmus_emulation.estimate.structure import (
     Operation,
     Pragma,
     Process,
+    Skip,
     Statement,
     Variable,
     loops_in,
+    plain,
 )
 
 NEVER: Final = 0
@@ -56,7 +58,11 @@ class Distances:
 
     def said(self, array: str) -> int | None:
         """Returns the distance that a pragma states for an array; None without such a pragma."""
-        return self._said.get(array.split("@", maxsplit=1)[0])
+        return self._said.get(plain(array))
+
+    def step(self, variable: str) -> int:
+        """Returns what an iteration adds to a loop's variable; 0 if that is not constant."""
+        return self._steps.get(variable, 0)
 
     def of(self, read: Access, write: Access, variables: Sequence[str]) -> int | None:
         """Returns the distance in iterations by the index, for a loop or for loops as one.
@@ -166,7 +172,7 @@ def _steps(body: Iterable[Statement], name: str) -> Iterator[_Step | None]:
                 yield None
         elif isinstance(one, Assign):
             yield from _assigned(one, name)
-        elif not isinstance(one, Clear | Leave):
+        elif not isinstance(one, Clear | Leave | Skip):
             yield from _reads(one.value, name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from isthmus_emulation.estimate.structure import (
     Constant,
     Element,
     Expression,
+    Function,
     Operation,
     Variable,
 )
@@ -38,6 +40,8 @@ OVERLOADED = {
     "==": "compare", "!=": "compare", "&": "mask", "|": "logic", "^": "logic", "~": "logic",
     "!": "logic", "&&": "logic", "||": "logic",
 }  # fmt: skip
+_COMPARISONS = {"<": 11, ">": 12, "<=": 13, ">=": 14, "==": 15, "!=": 16}
+"""Numbers of comparisons in CXBinaryOperatorKind."""
 _AS_WIDE_AS_OPERANDS = {"multiply", "divide", "remainder", "compare", "shift"}
 _DEREFERENCE, _ADDRESS = 6, 5
 """Numbers of ``*`` and ``&`` in CXUnaryOperatorKind."""
@@ -45,6 +49,8 @@ _DEREFERENCE, _ADDRESS = 6, 5
 
 class Expressions(Arrays):
     """Reads expressions of a kernel, with the arrays that they use."""
+
+    _functions: dict[str, Function]
 
     @abstractmethod
     def _function(self, cursor: Any, *, is_top: bool = False) -> str:
@@ -56,7 +62,7 @@ class Expressions(Arrays):
         if known is not None:
             return Constant(known)
         if kind.endswith("LITERAL"):
-            return Constant()
+            return Constant(is_power=_is_power(cursor))
         parts = list(cursor.get_children())
         if kind in WRAPPING:
             return self._converted(cursor, parts)
@@ -74,7 +80,7 @@ class Expressions(Arrays):
             return self._call(cursor, parts)
         operands = tuple(self._expression(p) for p in parts if p.kind.is_expression())
         if kind == "CONDITIONAL_OPERATOR":
-            return Operation("logic", operands=operands)
+            return Operation("select", bits=number_of(cursor.type)[1], operands=operands)
         return operands[0] if len(operands) == 1 else Operation("free", operands=operands)
 
     def _converted(self, cursor: Any, parts: list[Any]) -> Expression:
@@ -121,12 +127,26 @@ class Expressions(Arrays):
         sizes = dimensions(canonical)
         if not sizes and "hls::stream<" not in canonical.spelling:
             return None
-        name = self._name(declared)
+        field = self._name(declared)
+        whole = self._structure(cursor)
+        name = f"{whole}.{field}" if whole else field
         if name not in self._storage:
+            of_all = self._storage.get(field)
             self._declare(declared)
-            self._storage[name] = msgspec.structs.replace(self._storage[name], is_member=True)
+            storage = self._storage.pop(field)
+            if of_all is not None:
+                self._storage[field] = of_all
+            self._storage[name] = msgspec.structs.replace(storage, is_member=whole is None)
             self._sizes[name] = sizes
         return name
+
+    def _structure(self, member: Any) -> str | None:
+        """Name of the variable whose member an expression is; None if it is no plain variable."""
+        of = next((inner(part) for part in member.get_children()), None)
+        if of is None or of.kind.name != "DECL_REF_EXPR" or of.referenced is None:
+            return None
+        is_variable = of.referenced.kind.name in {"VAR_DECL", "PARM_DECL"}
+        return self._name(of.referenced) if is_variable else None
 
     def _element(self, cursor: Any) -> Expression:
         indices: list[Expression] = []
@@ -209,7 +229,12 @@ class Expressions(Arrays):
         if not has_body:
             raise NotReadError(f"it calls {called.spelling} of another source")
         name = self._function(called)
-        return Call(name, tuple(map(self._argument, arguments)))
+        given = tuple(map(self._argument, arguments))
+        function = self._functions[name]
+        for parameter, argument in zip(function.parameters, given, strict=False):
+            if isinstance(argument, Array):
+                self._pass_on(parameter, argument.name, function.pragmas)
+        return Call(name, given)
 
     def _argument(self, cursor: Any) -> Expression:
         """Reads an argument of a call: the array that the argument refers to, else its value."""
@@ -232,7 +257,20 @@ class Expressions(Arrays):
         if word == "=":
             return self._expression(operands[-1])
         kind = OVERLOADED.get(word, OVERLOADED.get(word.removesuffix("="), "free"))
-        return self._operation(kind, cursor, operands)
+        found = self._operation(kind, cursor, operands)
+        if isinstance(found, Operation) and word in _COMPARISONS:
+            return msgspec.structs.replace(found, operator=_COMPARISONS[word])
+        return found
+
+
+def _is_power(literal: Any) -> bool:
+    """Whether a literal of floating point is 0 or a power of 2, such as 0.5."""
+    text = next((token.spelling for token in literal.get_tokens()), "")
+    try:
+        value = float(text.rstrip("fFlL"))
+    except ValueError:
+        return False
+    return math.isfinite(value) and math.frexp(abs(value))[0] in {0.0, 0.5}
 
 
 def _of_mask(operands: tuple[Expression, ...]) -> tuple[str, tuple[Expression, ...]]:

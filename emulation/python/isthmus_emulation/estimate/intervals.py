@@ -7,16 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from isthmus_emulation.estimate.algebra import Access, index_key, whole
 from isthmus_emulation.estimate.distances import Distances
-from isthmus_emulation.estimate.schedule import (
-    READ_CYCLES,
-    WRITE_CYCLES,
-    Access,
-    Result,
-    Scheduler,
-    whole,
-)
-from isthmus_emulation.estimate.structure import Cause, Code, Span
+from isthmus_emulation.estimate.schedule import READ_CYCLES, WRITE_CYCLES, Result, Scheduler
+from isthmus_emulation.estimate.structure import Cause, Code, Span, Storage, plain
 
 MOST_PARTS: Final = 4
 """Most parts into which HLS may partition an array without a pragma. The number is assumed: HLS
@@ -51,7 +45,7 @@ class Intervals:
         """Returns the cycles that an iteration occupies the busiest port, and that port's name."""
         users: dict[str, Counter[str]] = {}
         counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
-        known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
+        known: set[tuple[object, ...]] = set()
         reached: Counter[tuple[object, ...]] = Counter()
         writes_memory = any(  # a pointer may refer to an array of the kernel
             one.writes and self._scheduler.storage(one.array).kind == "memory"
@@ -61,8 +55,8 @@ class Intervals:
             storage = self._scheduler.storage(access.array)
             if storage.kind == "registers":
                 continue
-            if access.indices and all(index.linear is not None for index in access.indices):
-                places = tuple(_place(index.linear or {}) for index in access.indices)
+            places = tuple(index_key(index) for index in access.indices)
+            if places and None not in places:
                 same = (access.array, access.writes, access.copies, places)
                 if same in known:
                     continue  # an earlier access has this element
@@ -74,6 +68,8 @@ class Intervals:
             name = storage.port or access.array
             all_of, distinct, bits, _ = counts.get((name, way), (0, 0, 0, 0))
             copies = self._distinct(access, fast, reached)
+            if self._is_wide(access, storage, fast):
+                copies = -(-copies * storage.bits // storage.widest)
             bits += copies * storage.bits
             counts[name, way] = (all_of + copies, distinct + 1, bits, storage.widest)
             users.setdefault(name, Counter())[access.array] += 0 if access.writes else copies
@@ -94,10 +90,27 @@ class Intervals:
                 fewest = all_of if storage.kind == "stream" else min(all_of, wide)
             least = max(least, fewest)
             if needs > most:
-                most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
+                most, why = needs, f"{way or 'port'}s of {plain(name)}"
                 arrays = tuple(users[name])
                 cause = Cause("ports", most, arrays, copies=max(users[name].values()))
         return Reason(Span(least, max(least, most)), why, cause=cause)
+
+    def _is_wide(self, access: Access, storage: Storage, fast: frozenset[str]) -> bool:
+        """Whether HLS certainly reads or writes all copies' elements as one word of ``memory``.
+
+        It widens a port for elements that follow each other, where each iteration begins at a
+        multiple of their number (UG1399, automatic port width resizing).
+        """
+        if storage.kind != "memory" or not storage.bits or access.copies == 1:
+            return False
+        linear = access.indices[0].linear if len(access.indices) == 1 else None
+        if linear is None or access.copies * storage.bits > storage.widest:
+            return False
+        names = {name for name, times in linear.items() if times} - {""}
+        steps = [times * self._distances.step(n) for n, times in linear.items() if n in fast]
+        unrolled = [linear[name] for name in names - fast]
+        is_aligned = bool(steps) and all(step % access.copies == 0 for step in steps)
+        return unrolled == [1] and is_aligned and linear.get("", 0) % access.copies == 0
 
     def waits(self, result: Result) -> int:
         """Returns the most cycles for which RAM reads, plus RAM writes, wait for a free port."""
@@ -156,7 +169,7 @@ class Intervals:
                 if storage.kind == "memory":
                     around = path.cycles + READ_CYCLES + WRITE_CYCLES - 1 + 2 * storage.latency
                 needs = max(1, whole(around / distance.iterations))
-                why = f"dependence through {write.array.split('@')[0]}" + (
+                why = f"dependence through {plain(write.array)}" + (
                     f", {path.slowest}" if path.slowest else ""
                 )
                 is_sure = distance.is_sure and not storage.is_member
@@ -224,6 +237,8 @@ class _Distance(NamedTuple):
 def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Distance | None:
     """Returns the distance by the indices; None if no iteration reads another one's write."""
     variable = variables[0]
+    if _counts_up(read, write, variable):
+        return None
     iterations, same = None, True
     for left, right in zip(write.indices, read.indices, strict=False):
         if left.linear is None or right.linear is None:
@@ -246,6 +261,16 @@ def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Dista
     places = [_place(index.linear or {}) for index in (*write.indices, *read.indices)]
     is_one = same and not any(name for place in places for name, _ in place)
     return _Distance(iterations or 1, True, same, is_in_turn=is_one)
+
+
+def _counts_up(read: Access, write: Access, variable: str) -> bool:
+    """Whether two indices are ``v / N`` and ``v % N`` of a value that each iteration changes."""
+    keys = [index_key(index) for index in write.indices]
+    if keys != [index_key(index) for index in read.indices] or None in keys:
+        return False
+    whole = [(one.quotient.by, one.quotient.linear) for one in write.indices if one.quotient]
+    rests = [(one.modulo.by, one.modulo.linear) for one in write.indices if one.modulo]
+    return any(one in rests and one[1].get(variable) for one in whole)
 
 
 def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -10,11 +10,12 @@ Further stages for the 7 series are assumed and unchecked. Division and square r
 31 and 30 at 100 MHz, 59 and 57 near 300 MHz (Stepaka/Xilinx_lab).
 A product of 32-bit integers has 2 stages in the RTL lists of both clocks, a division has 4 stages
 more than bits (``sdiv_32ns_32ns_32_36``).
-Delays of integer logic are those that schedule reports of HLS show for UltraScale+ (speed -2).
+Delays of integer logic are those of HLS's schedule reports, named at the tables.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Final, NamedTuple
 
@@ -49,18 +50,45 @@ _STAGES: Final[dict[tuple[str, Number], tuple[int, int, int]]] = {
     ("convert", "float"): (4, 6, 6),
     ("convert", "double"): (5, 6, 6),
 }
-_DELAYS_NS: Final = {
-    "add": 0.9,
-    "compare": 0.9,
-    "logic": 0.3,
-    "select": 0.3,
-    "shift": 0.9,
-    "free": 0.0,
-}
-_BITS_OF_DELAY: Final = 32
-"""Number of bits that the delays are for; more bits make a carry longer."""
-_PRODUCT_NS: Final = 2.2
-"""Delay of one DSP block, for factors of up to 18 by 27 bits, in nanoseconds."""
+
+
+class _Delays(NamedTuple):
+    """Delays of integer operators within a cycle, in nanoseconds."""
+
+    by_bits: dict[str, tuple[tuple[int, float], ...]]
+    """For each kind of operator pairs of a number of bits and the delay of that many bits."""
+    products: tuple[tuple[int, float], ...]
+    """Pairs: most bits of a factor, and the delay of the product where a cycle has room for it."""
+    ram: float
+    """From a block RAM's clock to its word."""
+    registers: float
+    """To select a register, and of a select between two values."""
+
+
+_ULTRASCALE: Final = _Delays(
+    {
+        "add": ((2, 0.54), (8, 0.76), (16, 0.85), (32, 1.01), (64, 1.09)),
+        "compare": ((2, 0.45), (8, 0.65), (32, 0.99), (64, 1.06)),
+        "logic": ((1, 0.28), (64, 0.38)),
+        "select": ((1, 0.30), (64, 0.44)),
+        "shift": ((8, 0.8), (32, 1.38), (64, 1.51)),
+    },
+    ((12, 1.65), (18, 2.2), (27, 2.7), (32, 3.42)), 1.23, 0.52,
+)  # fmt: skip
+"""UltraScale+ of speed grade 2, from ``*.verbose.sched.rpt`` of Marui-9/swiglu and
+HanderRi/AMD-Pervasive-AI (K26). The slower xczu3eg of WYI1223/ECE8893MyLab has 1.35 for RAM."""
+_SERIES_7_DELAYS: Final = _Delays(
+    {
+        "add": ((2, 1.56), (8, 1.91), (16, 2.07), (32, 2.55), (64, 3.52)),
+        "compare": ((2, 0.95), (8, 1.55), (16, 2.42), (32, 2.47), (64, 2.8)),
+        "logic": ((1, 0.97), (64, 0.99)),
+        "select": ((1, 0.69), (64, 0.99)),
+        "shift": ((8, 2.0), (32, 3.2), (64, 4.27)),
+    },
+    ((16, 4.17), (18, 4.35), (25, 6.4), (32, 8.51)), 3.25, 0.99,
+)  # fmt: skip
+"""7 series of speed grade 1, from ``*.verbose.sched.rpt`` of xiongxiongz/hls_cluster_nms,
+hoanghelloworld/final_conv2d and dadaguaijiangjungd/image-fusion (Zynq 7020)."""
 _DSP_BITS: Final = 18
 MULTIPLY_ADD_CYCLES: Final = 3
 """Cycles of a product and a sum in one DSP block (UG1399, DSP Multi-Operation Matching). Modules in
@@ -104,15 +132,44 @@ def latency(kind: str, number: Number, bits: int, clock_mhz: float, part: str = 
     if number != "integer" and (stages := _STAGES.get((kind, number))):
         return Latency(stages[speed], 0.0)
     if kind == "multiply":
-        if is_of_dsp(kind, number, bits):
-            return Latency(0, _PRODUCT_NS)
-        return Latency(2 if bits <= 32 else 5, 0.0)
+        return _product(bits, clock_mhz, part)
     if kind in {"divide", "remainder"}:
         return Latency(bits + 4, 0.0)
     if kind in {"sqrt", "exp"}:
         return Latency(bits // 2, 0.0)
-    grown = max(1.0, math.log2(max(bits, 1)) / math.log2(_BITS_OF_DELAY))
-    return Latency(0, _DELAYS_NS.get(kind, 0.0) * (1.0 if kind in {"logic", "select"} else grown))
+    points = _delays(part).by_bits.get(kind, ((1, 0.0),))
+    return Latency(0, _between(points, max(bits, 1)))
+
+
+def _product(bits: int, clock_mhz: float, part: str) -> Latency:
+    """A product of integers takes one cycle if its delay fits, else stages."""
+    usable = 1000 / clock_mhz * (1 - UNCERTAINTY)
+    delay = next((ns for most, ns in _delays(part).products if bits <= most), math.inf)
+    if delay <= usable or bits <= _DSP_BITS:
+        return Latency(0, delay)
+    return Latency(2 if bits <= 32 else 5, 0.0)
+
+
+def _between(points: tuple[tuple[int, float], ...], bits: int) -> float:
+    """The delay of an operator of so many bits, in a straight line between known widths."""
+    for (low, least), (high, most) in itertools.pairwise(points):
+        if bits <= high:
+            return least + (most - least) * max(0, bits - low) / (high - low)
+    return points[-1][1]
+
+
+def _delays(part: str) -> _Delays:
+    return _SERIES_7_DELAYS if part.startswith("xc7") else _ULTRASCALE
+
+
+def ram_ns(part: str) -> float:
+    """Nanoseconds from a block RAM's clock to its word."""
+    return _delays(part).ram
+
+
+def registers_ns(part: str) -> float:
+    """Nanoseconds to select a register of an array."""
+    return _delays(part).registers
 
 
 def is_of_dsp(kind: str, number: Number, bits: int) -> bool:

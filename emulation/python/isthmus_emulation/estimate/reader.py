@@ -41,10 +41,12 @@ from isthmus_emulation.estimate.structure import (
     Operation,
     Process,
     Return,
+    Skip,
     Statement,
     Variable,
     expressions_in,
     statements_in,
+    without_skips,
 )
 
 _LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT")
@@ -122,6 +124,8 @@ class _Reader(Expressions):
         self._together: dict[int, list[Insertion]] = {}
         """Insertions for expressions that read several streams, by place."""
         self._pragmas: list[tuple[int, str]] = []
+        self._in_switch = False
+        """Whether a ``break`` ends a ``switch``, not a loop."""
 
     def all(self, unit: Any, top: Any, in_opencl: bool) -> Read:
         for declared in _declared(unit, "VAR_DECL"):
@@ -195,13 +199,10 @@ class _Reader(Expressions):
         kind = cursor.kind.name
         if kind in _LOOPS:
             return [self._loop(cursor)]
-        if kind in {"COMPOUND_STMT", "LABEL_STMT", "CASE_STMT", "DEFAULT_STMT", "SWITCH_STMT"}:
-            children = list(cursor.get_children())
-            if kind in {"CASE_STMT", "SWITCH_STMT"}:
-                children = children[1:]
-            inside = self._statements(children)
-            # A ``break`` leaves the ``switch``, but no loop.
-            return [s for s in inside if kind != "SWITCH_STMT" or not isinstance(s, Leave)]
+        if kind in {"COMPOUND_STMT", "LABEL_STMT"}:
+            return list(self._statements(cursor.get_children()))
+        if kind == "SWITCH_STMT":
+            return self._switch(cursor)
         if kind == "IF_STMT":
             return self._choice(cursor)
         if kind == "DECL_STMT":
@@ -211,7 +212,9 @@ class _Reader(Expressions):
             values = list(cursor.get_children())
             return [Return(self._expression(values[0]))] if values else [Leave()]
         if kind == "BREAK_STMT":
-            return [Leave()]
+            return [Skip() if self._in_switch else Leave()]
+        if kind == "CONTINUE_STMT":
+            return [Skip()]
         if not cursor.kind.is_expression():
             return list(self._statements(cursor.get_children()))
         return self._effect(cursor)
@@ -222,6 +225,30 @@ class _Reader(Expressions):
             return []
         branches = tuple(self._statements([part]) for part in parts[1:])
         return [Choice(self._expression(parts[0]), branches)]
+
+    def _switch(self, cursor: Any) -> list[Statement]:
+        """Reads ``switch`` as a choice; a case without ``break`` goes on with the next case."""
+        parts = list(cursor.get_children())
+        outer, self._in_switch = self._in_switch, True
+        cases: list[list[Statement]] = []
+        has_default = False
+        for one in parts[-1].get_children():
+            inside = one
+            while inside.kind.name in {"CASE_STMT", "DEFAULT_STMT"}:
+                has_default = has_default or inside.kind.name == "DEFAULT_STMT"
+                if inside is one:
+                    cases.append([])
+                inside = list(inside.get_children())[-1]
+            if cases:
+                cases[-1] += self._statement(inside)
+        self._in_switch = outer
+        branches: list[tuple[Statement, ...]] = [] if has_default else [()]
+        following: tuple[Statement, ...] = ()
+        for case in reversed(cases):
+            following = (*case, *following)
+            branches.append(without_skips(following))
+        condition = self._expression(parts[-2]) if len(parts) > 1 else Constant()
+        return [Choice(condition, tuple(branches[::-1]))]
 
     def _declaration(self, cursor: Any, statement: int) -> list[Statement]:
         if cursor.kind.name != "VAR_DECL":
@@ -333,7 +360,9 @@ class _Reader(Expressions):
         # pragmas may stand before a body without {}
         mine = [(at, t) for at, t in outer if begin <= at < end]
         self._pragmas = mine
-        body = self._statements([block])
+        within, self._in_switch = self._in_switch, False
+        body = without_skips(self._statements([block]))
+        self._in_switch = within
         own = tuple(self._pragma(text) for _, text in self._pragmas)
         before = [(at, t) for at, t in outer if self._stands_before(at, t, begin)]
         own += tuple(self._pragma(text.split(None, 1)[1]) for _, text in before)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from isthmus_emulation.estimate import operators, remedies, tables
+from isthmus_emulation.estimate.algebra import whole
 from isthmus_emulation.estimate.arrays import KERNEL_FLOW_LATENCY
 from isthmus_emulation.estimate.beside import Beside
 from isthmus_emulation.estimate.intervals import Intervals, Reason
@@ -23,7 +24,6 @@ from isthmus_emulation.estimate.schedule import (
     WRITE_CYCLES,
     Result,
     Scheduler,
-    whole,
 )
 from isthmus_emulation.estimate.structure import (
     Array,
@@ -55,6 +55,9 @@ from isthmus_emulation.estimate.structure import (
 
 ENTRY_CYCLES: Final = 2
 """States before and after a loop: reports of Vitis HLS have II x (trips - 1) + depth + 1 or 2."""
+LOOP_CALL_CYCLES: Final = 2
+"""Most states around a pipelined loop beside other loops: HLS since 2021 makes a function of each.
+``LoadWeights`` of ayumiohno/mnist_depthwise_hls, 2022.1, has 17 cycles for six loops."""
 CALL_CYCLES: Final = 1
 """Cycles of the state in which a function starts that is not inlined."""
 AUTO_PIPELINE_TRIPS: Final = 64
@@ -123,6 +126,10 @@ class _Rules:
         """Whether loops without a pragma are pipelined in the function that is being read."""
         self._intervals = Intervals(code, self._scheduler)
         self._beside = Beside(code, self._scheduler)
+        self._fills: dict[int, float] = {}
+        """Most cycles until all processes of a region have written a first word, by region."""
+        self._deepest = 0.0
+        """Most cycles from a read to a write in the loops of the process that is being read."""
         self._share = 1.0
         """Least share of the loops' cycles that remains if loops run beside each other."""
 
@@ -146,6 +153,7 @@ class _Rules:
         found: _Pipeline | None = None, is_pipelined: bool = False, ahead: float = 0,
     ) -> None:  # fmt: skip
         """Keeps a loop's cost; a loop that is reached in several ways has a range of costs."""
+        self._deepest = max(self._deepest, ahead)
         before = self._costs.get(number)
         iteration = Span(iteration.least * self._share, iteration.most)
         entry = Span(entry.least * self._share, entry.most)
@@ -176,12 +184,15 @@ class _Rules:
                 simple.clear()
 
         clears = _NONE
+        several = sum(map(self._holds_loops, body)) > 1
         for statement in body:
             if not self._holds_loops(statement):
                 simple.append(statement)
                 continue
             finish()
             cycles = self._with_loops(statement, names)
+            if several and isinstance(statement, Loop):
+                cycles += Span(0, LOOP_CALL_CYCLES)
             if isinstance(statement, Clear):  # arrays that lie side by side are cleared together
                 clears = clears.both(cycles)
                 continue
@@ -228,8 +239,15 @@ class _Rules:
             return Span(statement.elements if is_loop else 0, most)
         if isinstance(statement, Process):
             self._processes[statement.number] = statement
+            outer, self._deepest = self._deepest, 0.0
             inside = self._sequence(statement.body, names)
-            self._note(statement.number, statement.line, inside, _NONE, "", ahead=inside.most + 1)
+            # A process begins when the processes before it have written their first words.
+            before = self._fills.get(statement.region, 0.0)
+            self._fills[statement.region] = before + self._deepest
+            self._deepest = max(outer, self._deepest)
+            ahead = inside.most + 1
+            inside += Span(0, before)
+            self._note(statement.number, statement.line, inside, _NONE, "", ahead=ahead)
             return _NONE
         if isinstance(statement, Choice):
             cycles = [self._sequence(branch, names) for branch in statement.branches]

@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import msgspec
 
-from isthmus_emulation.estimate import conditions, operators
+from isthmus_emulation.estimate import algebra, conditions, operators
+from isthmus_emulation.estimate.algebra import Access, Path, Value, whole
 from isthmus_emulation.estimate.structure import (
     Array,
     Assign,
@@ -30,6 +30,9 @@ from isthmus_emulation.estimate.structure import (
     Statement,
     Storage,
     Variable,
+    assigned_in,
+    loops_in,
+    statements_in,
 )
 
 RAM_CYCLES = 1
@@ -39,89 +42,8 @@ READ_CYCLES = 9
 request and 1 of the word (schedules of WYI1223/ECE8893MyLab, 2025.1; Vivado HLS has 7 + 1)."""
 WRITE_CYCLES = 7
 """Cycles of a write outside of bursts: 1 state of the request, 1 of the word, 5 of the response."""
-RAM_NS = 1.23
-"""Nanoseconds from a block RAM's clock to its word: ``load`` in Marui-9/swiglu's schedule reports
-(``*.verbose.sched.rpt``, K26). The slower xczu3eg of WYI1223/ECE8893MyLab has 1.35."""
-REGISTERS_NS = 0.52
-"""Nanoseconds to select a register: ``sparsemux`` in Marui-9/swiglu's reports (of many: 0.72)."""
-_ROUNDING = 1e-9
-"""Cycles by which sums of delays within a cycle may be wrong (shares are multiples of 1e-3)."""
-_BALANCED = ({"add"}, {"subtract"}, {"add", "subtract"}, {"logic"})
-"""Kinds of integer operators that HLS may reorder in one chain."""
-_WIRED = {"multiply", "divide", "remainder"}
 _LONGEST_UNROLLED = 4096
 """Most copies of a loop's body that are scheduled; HLS warns of more copies."""
-
-
-@dataclass(frozen=True)
-class Path:
-    """A chain of operators from a variable's old value to a result."""
-
-    cycles: float
-    slowest: str = ""
-    """Name of the slowest operator in the chain."""
-    stages: float = 0.0
-    decides: bool = False
-    """Whether a branch depends on the old value."""
-    kinds: frozenset[str] = frozenset()
-    """Kinds of the chain's operators."""
-
-    @property
-    def is_tree(self) -> bool:
-        """Whether HLS may turn copies of the chain into a tree (UG1399, EXPRESSION_BALANCE)."""
-        return self.stages < 1 and self.kinds - {"select"} in _BALANCED
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether the chain is one floating-point sum or product: partial sums shorten it.
-
-        A choice between the old and the new value takes less than a cycle: ``if (x > 0) sum += x``.
-        """
-        alone = not self.decides and whole(self.cycles) <= self.stages + 1
-        return alone and self.slowest in operators.REDUCTIONS
-
-
-class Modulo(NamedTuple):
-    """The remainder of a linear value by a constant."""
-
-    linear: Mapping[str, int]
-    """Coefficients of the divided value, as in ``Value.linear``."""
-    by: int
-
-
-@dataclass(frozen=True)
-class Value:
-    """When a value is ready, and what it depends on."""
-
-    ready: float = 0.0
-    """Cycles from the iteration's begin until the value is ready."""
-    paths: Mapping[str, Path] = field(default_factory=dict)
-    """Chains of operators, by the variable whose old value begins the chain."""
-    of: frozenset[str] = frozenset()
-    """Variables of loops that the value depends on."""
-    linear: Mapping[str, int] | None = None
-    """Coefficients of variables, with the constant under an empty name; None: not linear."""
-    is_data: bool = False
-    """Whether the value was read from memory, so that it is unknown as an index."""
-    modulo: Modulo | None = None
-    """The value as a remainder; None if it is no remainder by a constant."""
-    is_product: bool = False
-    """Whether the value is a product, to which the same DSP block may add in one operation."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """A read or write of an array's element, in one or several copies."""
-
-    array: str
-    writes: bool
-    indices: tuple[Value, ...]
-    value: Value
-    copies: int = 1
-    limits: tuple[tuple[str, int], ...] = ()
-    """Pairs: variable of an unrolled loop, and most copies of the loop that make the access."""
-    is_single: bool = False
-    """Whether the access is to a word of memory outside of bursts, with its own request."""
 
 
 @dataclass
@@ -140,11 +62,6 @@ class Result:
     """Number of uses of each operator, by HLS's name (``fmul``), and of each function."""
 
 
-def whole(cycles: float) -> int:
-    """Rounds cycles up, but ignores errors of rounding."""
-    return math.ceil(cycles - _ROUNDING)
-
-
 class Scheduler:
     """Schedules blocks of a kernel at one clock."""
 
@@ -154,6 +71,8 @@ class Scheduler:
         self._part = part
         self._usable_ns = 1000 / clock_mhz * (1 - operators.UNCERTAINTY)
         self._has_rams = True
+        self._members = {name.partition(".")[2]: place for name, place in code.storage.items()}
+        """Storage of structures' members that are arrays, for each variable of the structure."""
 
     def run(
         self, body: Iterable[Statement], loops: Iterable[str], names: Mapping[str, str], *,
@@ -181,7 +100,10 @@ class Scheduler:
 
     def storage(self, array: str) -> Storage:
         """Returns where and how an array is stored."""
-        return self._code.storage.get(array, Storage("registers"))
+        known = self._code.storage.get(array)
+        if known is None and "." in array:
+            known = self._members.get(array.partition(".")[2])
+        return known or Storage("registers")
 
     def function(self, name: str) -> Function | None:
         """Returns the function if the source has its code."""
@@ -205,21 +127,22 @@ class Scheduler:
         kind = self.storage(array).kind
         if is_single:
             return math.floor(begin) + READ_CYCLES + self.storage(array).latency
-        if self._is_variable(array):
-            return self.delayed(begin, REGISTERS_NS)
-        return self.delayed(math.floor(begin) + RAM_CYCLES, RAM_NS if kind == "ram" else 0.0)
+        if self.is_variable(array):
+            return self.delayed(begin, operators.registers_ns(self._part))
+        delay = operators.ram_ns(self._part) if kind == "ram" else 0.0
+        return self.delayed(math.floor(begin) + RAM_CYCLES, delay)
 
     def stored(self, begin: float, array: str, *, is_single: bool = False) -> float:
         """Returns the time at which a word is written to the array."""
         if is_single:
             return math.floor(begin) + WRITE_CYCLES + self.storage(array).latency
-        return begin if self._is_variable(array) else math.floor(begin) + RAM_CYCLES
+        return begin if self.is_variable(array) else math.floor(begin) + RAM_CYCLES
 
     def is_ram(self, array: str) -> bool:
         """Whether an array has ports for which its accesses wait."""
-        return self.storage(array).kind == "ram" and not self._is_variable(array)
+        return self.storage(array).kind == "ram" and not self.is_variable(array)
 
-    def _is_variable(self, array: str) -> bool:
+    def is_variable(self, array: str) -> bool:
         """Whether an array is made of registers; RAM of an argument lies outside the kernel."""
         storage = self.storage(array)
         is_free = storage.kind == "ram" and not storage.port and not self._has_rams
@@ -242,9 +165,17 @@ class _Scope:
         self._calls: list[str] = []
         self._counted: tuple[str, range] | None = None
         """Variable of the innermost unrolled loop around the code, with its values."""
+        self._chained_copies: dict[str, int] = {}
+        """Most copies of the unrolled loop that assign a variable in a branch, by the variable."""
         self._copies = 1
         """Number of copies of the code that is being read, from unrolled loops around it."""
         self._stores: dict[str, list[Access]] = {}
+        self._written: dict[int, Value] = {}
+        """Values of writes as they are before the write, by the write's identity."""
+        self._numbers: list[int] = []
+        """Numbers of the branches around the code that is being read."""
+        self._branches = 0
+        """Number of branches that have been read."""
 
     # Functions for statements
 
@@ -254,7 +185,7 @@ class _Scope:
         for statement in body:
             if isinstance(statement, Return):
                 self._leave()
-                returned = _joined([returned, self.value(statement.value)])
+                returned = algebra.joined([returned, self.value(statement.value)])
             else:
                 self._statement(statement)
         return returned
@@ -286,6 +217,7 @@ class _Scope:
         if isinstance(target, Variable):
             name = self._name(target.name)
             self.values[name] = value
+            self._chained_copies[name] = _LONGEST_UNROLLED
             if statement.declares:
                 self.declared.add(name)
             self._finish(value)
@@ -296,7 +228,11 @@ class _Scope:
         is_single = self._is_single(array, indices)
         begin = max([begin, *(c.ready for c in self._conditions if is_single)])
         end = self.scheduler.stored(begin, array, is_single=is_single)
-        store = Access(array, True, indices, replace(value, ready=end), is_single=is_single)
+        store = Access(
+            array, True, indices, replace(value, ready=end), is_single=is_single,
+            conditions=tuple(self._numbers),
+        )  # fmt: skip
+        self._written[id(store)] = replace(value, ready=begin)
         self.result.accesses.append(store)
         self._stores.setdefault(array, []).append(store)
         self.result.end = max(self.result.end, end)
@@ -308,40 +244,54 @@ class _Scope:
         accesses = self.result.accesses
         alternatives = []
         for branch in choice.branches:
+            taken = self._copies_taking(choice, branch)
+            chained, self._chained_copies = self._chained_copies, {}
             self.values, self.result.accesses = dict(before), []
             self._conditions.append(condition)
+            self._branches += 1
+            self._numbers.append(self._branches)
             self.block(branch)
+            self._numbers.pop()
             self._conditions.pop()
-            alternatives.append(self._limited(choice, branch, self.result.accesses))
+            self._chained_copies = chained
+            alternatives.append(self._limited(taken, self.result.accesses))
             for name, value in self.values.items():
-                if value is not before.get(name) and name not in self.declared - outer:
+                is_new = value is not before.get(name) and name not in self.declared - outer
+                if is_new and taken != 0:
                     made.setdefault(name, []).append(value)
-        self.result.accesses = accesses + _alternatives(alternatives)
+                    copies = max(chained.get(name, 0), taken or _LONGEST_UNROLLED)
+                    self._chained_copies[name] = copies
+        self.result.accesses = accesses + algebra.alternatives(alternatives)
         self.values = before
         for name, values in made.items():
             whole = len(values) == len(choice.branches) > 1
             olds = [] if whole else [before.get(name) or self._old(name)]
-            joined = _joined([*values, *olds, condition])
+            joined = algebra.joined([*values, *olds, condition])
             if name in condition.paths:
                 path = replace(joined.paths[name], decides=True)
                 joined = replace(joined, paths={**joined.paths, name: path})
-            self.values[name] = self._operated(Operation("select"), [joined])
+            chosen = self._operated(Operation("select"), [joined])
+            powers = all(value.is_power for value in [*values, *olds])
+            self.values[name] = replace(chosen, is_power=powers)
 
-    def _limited(
-        self, choice: Choice, branch: tuple[Statement, ...], accesses: list[Access]
-    ) -> list[Access]:
-        """Limits accesses of a branch to the copies of the unrolled loop that take the branch."""
+    def _copies_taking(self, choice: Choice, branch: tuple[Statement, ...]) -> int | None:
+        """Number of copies of the unrolled loop that take a branch; None if all may take it."""
         if self._counted is None:
-            return accesses
+            return None
         variable, values = self._counted
         is_first = branch is choice.branches[0]
         taken = [conditions.holds(choice.condition, {variable: value}) for value in values]
         copies = sum(one is None or one == is_first for one in taken)
-        if copies == len(values):
+        return None if copies == len(values) else copies
+
+    def _limited(self, copies: int | None, accesses: list[Access]) -> list[Access]:
+        """Limits accesses of a branch to the copies of the unrolled loop that take the branch."""
+        if copies is None or self._counted is None:
             return accesses
         if copies == 0:
             return []
-        return [replace(one, limits=(*one.limits, (variable, copies))) for one in accesses]
+        limit = (self._counted[0], copies)
+        return [replace(one, limits=(*one.limits, limit)) for one in accesses]
 
     def _unrolled(self, loop: Loop) -> None:
         """Schedules all copies of a loop's body at once; chains of values go through all copies."""
@@ -350,16 +300,21 @@ class _Scope:
             self.result.unknown.append(loop)
         if trips == 0:
             return
-        before, accesses = dict(self.values), self.result.accesses
+        accesses = self.result.accesses
         self.result.accesses = []
         variable = loop.variable
+        before = dict(self.values)
         if variable is not None:
-            self.values[variable] = Value(of=frozenset([variable]), linear={variable: 1, "": 0})
+            self.values[variable] = Value(
+                of=frozenset([variable]), linear={variable: 1, "": 0}, is_fixed=True
+            )
+        self._unfix(loop, before)
         marked = {n: replace(v, paths={**v.paths, f"{n}'": Path(0.0)}) for n, v in before.items()}
         self.values |= {n: value for n, value in marked.items() if n != variable}
         self._copies *= trips
         self._running.add(variable or "")
-        outer = self._counted
+        outer, chained = self._counted, self._chained_copies
+        self._chained_copies = {}
         if variable is not None and loop.first is not None and loop.step:
             self._counted = variable, range(loop.first, loop.first + trips * loop.step, loop.step)
         self.block(loop.body)
@@ -371,12 +326,51 @@ class _Scope:
                 self.values[name] = before[name]
             elif name != variable:
                 origin = f"{name}'" if name in before else name
-                self.values[name] = _repeated(value, origin, trips)
+                copies = min(trips, self._chained_copies.get(name, trips))
+                self.values[name] = algebra.repeated(value, origin, copies)
                 self._finish(self.values[name])
+        self._chained_copies = chained
         self.result.accesses = accesses + [
             self._copied(self._chained(access, variable, trips), variable, trips)
             for access in self.result.accesses
         ]
+
+    def _unfix(self, loop: Loop, before: dict[str, Value]) -> None:
+        """Notes in ``before`` which variables have another value in each copy of a loop's body.
+
+        HLS knows these values where it computes them from constants.
+        """
+        changed = {self._name(name) for name in assigned_in(loop.body)} & set(before)
+        kept = {name for name in changed if before[name].is_fixed}
+        counters = {one.variable for one in (loop, *loops_in(loop.body))}
+        assigns = [one for one in statements_in(loop.body) if isinstance(one, Assign)]
+        sure = {id(one) for one in algebra.unconditional(loop.body)}
+        size = -1
+        while len(kept) != size:
+            size = len(kept)
+            for one in assigns:
+                if isinstance(one.target, Variable) and self._name(one.target.name) in kept:
+                    needs = algebra.variables(one.value)
+                    known = needs is not None and all(
+                        name in counters
+                        or self._name(name) in kept
+                        or (self._is_fixed(self._name(name)) and self._name(name) not in changed)
+                        for name in needs
+                    )
+                    if not known or id(one) not in sure:
+                        kept.discard(self._name(one.target.name))
+        of = frozenset([loop.variable or ""])
+        for name in changed:
+            value = before[name]
+            stays = name in kept
+            before[name] = replace(
+                value, linear=None, of=value.of | of, is_fixed=stays,
+                is_power=value.is_power and stays,
+            )  # fmt: skip
+
+    def _is_fixed(self, name: str) -> bool:
+        value = self.values.get(name)
+        return value is not None and value.is_fixed
 
     def _chained(self, access: Access, variable: str | None, trips: int) -> Access:
         """Chains writes of all copies to one element, as in ``sum[0] += ...``."""
@@ -384,7 +378,7 @@ class _Scope:
             return access
         if any(variable in index.of or index.linear is None for index in access.indices):
             return access
-        value = _repeated(access.value, f"{access.array}[]", trips)
+        value = algebra.repeated(access.value, f"{access.array}[]", trips)
         self._finish(value)
         return replace(access, value=value)
 
@@ -400,7 +394,10 @@ class _Scope:
     # Functions for expressions
 
     def _name(self, name: str) -> str:
-        return self.names.get(name, name)
+        if name in self.names:
+            return self.names[name]
+        whole, dot, member = name.partition(".")
+        return f"{self.names[whole]}.{member}" if dot and whole in self.names else name
 
     def _old(self, name: str) -> Value:
         linear = {name: 1, "": 0} if name in self.loops else None
@@ -413,7 +410,9 @@ class _Scope:
         """Schedules an expression, and returns its value."""
         if isinstance(expression, Constant):
             known = expression.value
-            return Value(linear=None if known is None else {"": known})
+            is_power = expression.is_power or (known is not None and algebra.is_power(known))
+            linear = None if known is None else {"": known}
+            return Value(linear=linear, is_fixed=True, is_power=is_power)
         if isinstance(expression, Variable):
             return self._variable(self._name(expression.name))
         if isinstance(expression, Element):
@@ -434,15 +433,21 @@ class _Scope:
     def _loaded(self, element: Element) -> Value:
         array = self._name(element.array)
         indices = tuple(map(self.value, element.indices))
-        joined = _joined(indices)
-        stored = self._stored(array, indices)
+        joined = algebra.joined(indices)
         is_single = self._is_single(array, indices)
+        kept = self._kept(array, indices)
+        if kept is not None and not is_single:
+            return replace(kept, is_data=True, linear=None)
+        stored = self._stored(array, indices)
         begin = max(joined.ready, stored.ready)
         begin = max([begin, *(c.ready for c in self._conditions if is_single)])
-        ready = self.scheduler.loaded(begin, array, is_single=is_single)
+        if self.scheduler.is_variable(array) and all(index.is_fixed for index in indices):
+            ready = begin  # each copy has its own register
+        else:
+            ready = self.scheduler.loaded(begin, array, is_single=is_single)
         origin = {f"{array}[]": Path(0.0)}
         by = max(RAM_CYCLES, ready - begin) if is_single else RAM_CYCLES
-        paths = {**stored.paths, **_through(joined.paths, by), **origin}
+        paths = {**stored.paths, **algebra.through(joined.paths, by), **origin}
         value = Value(ready, paths, joined.of, None, True)
         self.result.accesses.append(Access(array, False, indices, value, is_single=is_single))
         return value
@@ -458,31 +463,64 @@ class _Scope:
         is_data = any(index.is_data for index in indices)
         return bool(self._conditions) or is_data or not self._running or not (of or self.loops)
 
+    def _kept(self, array: str, indices: tuple[Value, ...]) -> Value | None:
+        """The value that this iteration has just written to the element, which HLS need not read.
+
+        None if the last write may be to another element, or is not made on each way here.
+        """
+        storage = self.scheduler.storage(array)
+        if storage.kind == "stream" or storage.is_member or not self._stores.get(array):
+            return None
+        last = self._stores[array][-1]
+        around = self._numbers[: len(last.conditions)]
+        places = [algebra.index_key(one) for one in last.indices]
+        if tuple(around) != last.conditions or None in places:
+            return None
+        return (
+            self._written[id(last)]
+            if places == [algebra.index_key(one) for one in indices]
+            else None
+        )
+
     def _stored(self, array: str, indices: tuple[Value, ...]) -> Value:
         """Value of this iteration's last write that may be to the element; a read waits for it."""
         is_stream = self.scheduler.storage(array).kind == "stream"
         for store in () if is_stream else reversed(self._stores.get(array, ())):
-            if not _apart(store.indices, indices):
+            if not algebra.apart(store.indices, indices):
                 return store.value
         return Value()
 
     def _operated(self, operation: Operation, operands: list[Value]) -> Value:
-        joined = _joined(operands)
+        joined = algebra.joined(operands)
+        if operands and all(one.is_fixed for one in operands):
+            return self._folded(operation, operands, joined)
         if operation.kind == "free":
             linear = operands[0].linear if len(operands) == 1 else None
             modulo = operands[0].modulo if len(operands) == 1 else None
             is_product = len(operands) == 1 and operands[0].is_product
-            return replace(joined, linear=linear, modulo=modulo, is_product=is_product)
-        if operation.kind in _WIRED - {"multiply"} and _is_shifted_one(operation.operands[-1]):
+            is_power = len(operands) == 1 and operands[0].is_power
+            return replace(
+                joined, linear=linear, modulo=modulo, is_product=is_product, is_power=is_power
+            )
+        if operation.kind in algebra.WIRED - {"multiply"} and algebra.is_shifted_one(
+            operation.operands[-1]
+        ):
             operation = msgspec.structs.replace(operation, kind="shift")
-        linear = _linear(operation, operands)
+        linear = algebra.linear(operation, operands)
         varies = joined.ready > 0 or joined.is_data or not joined.of
         is_known = linear is not None and not set(linear) - {""}
         is_address = linear is not None and not varies  # HLS keeps such an address in a counter
-        is_free = is_known or is_address or _is_wiring(operation, operands)
-        modulo = _modulo(operation, operands)
-        if operation.number == "integer" and is_free:
-            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data, modulo)
+        is_free = is_known or is_address or algebra.is_wiring(operation, operands)
+        modulo, quotient = (
+            algebra.modulo(operation, operands),
+            algebra.quotient(operation, operands),
+        )
+        operation = algebra.reduced(operation, operands)
+        if operation.number == "integer" and (is_free or operation.kind == "free"):
+            return Value(
+                joined.ready, joined.paths, joined.of, linear, joined.is_data, modulo,
+                quotient=quotient,
+            )  # fmt: skip
         self.result.uses[operators.instance(operation.kind, operation.number)] += self._copies
         takes = operators.text(operation.kind, operation.number)
         paths = {}
@@ -491,20 +529,41 @@ class _Scope:
             slowest = (takes, after - path.cycles)
             if path.stages >= slowest[1]:
                 slowest = (path.slowest, path.stages)
+            decides = operation.kind == "select" and len(operands) > 1 and name in operands[0].paths
             paths[name] = Path(
-                after, *slowest, decides=path.decides, kinds=path.kinds | {operation.kind}
-            )
+                after, *slowest, decides=path.decides or decides,
+                kinds=path.kinds | {operation.kind},
+            )  # fmt: skip
         ready = self.scheduler.after(joined.ready, operation)
         if operation.kind in {"add", "subtract"} and any(one.is_product for one in operands):
             ready = max(ready, math.floor(joined.ready) + operators.MULTIPLY_ADD_CYCLES)
         is_product = operators.is_of_dsp(operation.kind, operation.number, operation.bits)
-        return Value(ready, paths, joined.of, linear, joined.is_data, modulo, is_product)
+        is_power = operation.kind == "select" and all(one.is_power for one in operands[1:])
+        return Value(
+            ready, paths, joined.of, linear, joined.is_data, modulo, is_product,
+            is_power=is_power and len(operands) > 1, quotient=quotient,
+        )  # fmt: skip
+
+    @staticmethod
+    def _folded(operation: Operation, operands: list[Value], joined: Value) -> Value:
+        """The value of an operation on constants, which HLS computes."""
+        closed = operation.kind in {"multiply", "divide", "shift", "free", "convert", "select"}
+        return replace(
+            joined,
+            ready=0.0,
+            paths={},
+            linear=operands[0].linear if operation.kind == "free" and len(operands) == 1
+            else algebra.linear(operation, operands),
+            modulo=algebra.modulo(operation, operands),
+            is_fixed=True,
+            is_power=closed and all(one.is_power for one in operands),
+        )  # fmt: skip
 
     def _called(self, call: Call) -> Value:
         arguments = [self.value(a) for a in call.arguments if not isinstance(a, Array)]
         function = self.scheduler.function(call.function)
         if function is None or call.function in self._calls:  # HLS refuses recursion
-            return _joined(arguments)
+            return algebra.joined(arguments)
         self.result.uses[function.name] += self._copies
         outer = self.names
         inner = dict(outer)
@@ -523,119 +582,3 @@ class _Scope:
         self._calls.pop()
         self.names = outer
         return returned
-
-
-def _repeated(value: Value, origin: str, trips: int) -> Value:
-    """The value of the last copy, if each copy needs ``origin``, the previous copy's value."""
-    path = value.paths.get(origin)
-    if path is None:
-        return value
-    if path.is_tree:  # one tree covers all loops of a nest
-        return _later(value, path.stages * math.log2(trips))
-    chain = max(path.cycles, 0.0)
-    return _later(value, chain * (math.log2(trips) if chain < 1 else trips - 1))
-
-
-def _later(value: Value, cycles: float) -> Value:
-    paths = {n: replace(p, cycles=p.cycles + cycles) for n, p in value.paths.items()}
-    return Value(value.ready + cycles, paths, value.of, None, value.is_data)
-
-
-def _through(paths: Mapping[str, Path], cycles: float) -> dict[str, Path]:
-    """Extends the chains of an index by the read of the word at the index."""
-    return {
-        name: Path(path.cycles + cycles, path.slowest, kinds=path.kinds | {"read"})
-        for name, path in paths.items()
-    }
-
-
-def _joined(values: Iterable[Value]) -> Value:
-    """Returns a result that needs all of these values."""
-    there = list(values)
-    paths: dict[str, Path] = {}
-    for value in there:
-        for name, path in value.paths.items():
-            if name not in paths or path.cycles > paths[name].cycles:
-                paths[name] = path
-    return Value(
-        max((value.ready for value in there), default=0.0),
-        paths,
-        frozenset[str]().union(*(value.of for value in there)),
-        None,
-        any(value.is_data for value in there),
-    )
-
-
-def _apart(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
-    """Whether two elements of an array are certainly different elements."""
-    for one, other in zip(left, right, strict=False):
-        if one.linear is None or other.linear is None:
-            continue
-        names = {*one.linear, *other.linear} - {""}
-        same = all(one.linear.get(n, 0) == other.linear.get(n, 0) for n in names)
-        if same and one.linear.get("", 0) != other.linear.get("", 0):
-            return True
-    return False
-
-
-def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | None:
-    """Returns a sum or product as coefficients of variables; None if it is not linear."""
-    if len(operands) != 2 or any(o.linear is None for o in operands):
-        return None
-    left, right = (dict(o.linear or {}) for o in operands)
-    if operation.kind == "add":
-        return {n: left.get(n, 0) + right.get(n, 0) for n in {*left, *right}}
-    if operation.kind == "subtract":
-        return {n: left.get(n, 0) - right.get(n, 0) for n in {*left, *right}}
-    if operation.kind == "multiply":
-        for factor, other in ((left, right), (right, left)):
-            if set(factor) <= {""}:
-                return {n: c * factor.get("", 0) for n, c in other.items()}
-    return None
-
-
-def _modulo(operation: Operation, operands: list[Value]) -> Modulo | None:
-    """Returns a remainder by a constant; None for any other operation."""
-    if operation.kind != "remainder" or len(operands) != 2:
-        return None
-    of, by = (operand.linear for operand in operands)
-    if of is None or by is None or set(by) - {""} or by.get("", 0) <= 0:
-        return None
-    return Modulo(of, by[""])
-
-
-def _is_shifted_one(expression: Expression) -> bool:
-    """Whether a divisor is ``1 << n``, for which HLS uses a shift."""
-    return (
-        isinstance(expression, Operation)
-        and expression.kind == "shift"
-        and expression.operands[0] == Constant(1)
-    )
-
-
-def _is_wiring(operation: Operation, operands: list[Value]) -> bool:
-    """Whether HLS needs only wires: for a constant shift, or a power of 2 as factor or divisor."""
-    last = operands[-1].linear
-    if len(operands) != 2 or last is None or set(last) - {""}:
-        return False
-    by = last.get("", 0)
-    is_power = by > 0 and by & (by - 1) == 0
-    return operation.kind == "shift" or (operation.kind in _WIRED and is_power)
-
-
-def _alternatives(branches: list[list[Access]]) -> list[Access]:
-    """Joins branches' accesses: for each array those of the branch that needs the most ports."""
-    if len(branches) < 2:
-        return branches[0] if branches else []
-    counts = [Counter[tuple[str, bool]]() for _ in branches]
-    for count, branch in zip(counts, branches, strict=True):
-        for access in branch:
-            count[access.array, access.writes] += access.copies
-    kept = []
-    for branch, count in zip(branches, counts, strict=True):
-        for access in branch:
-            key = (access.array, access.writes)
-            most = max(range(len(branches)), key=lambda n, key=key: counts[n][key])  # type: ignore[misc]
-            if counts[most] is count:
-                kept.append(access)
-    return kept

@@ -43,7 +43,7 @@ def split(
     """
     statements = [one for function in functions.values() for one in statements_in(function.body)]
     targets = [one.target for one in statements if isinstance(one, Assign)]
-    written = {target.array for target in targets if isinstance(target, Element)}
+    written = {_member(target.array) for target in targets if isinstance(target, Element)}
     constant = _Indices(functions).found
     found = {}
     for name, place in storage.items():
@@ -51,13 +51,18 @@ def split(
         if place.kind != "ram" or place.port or place.partitioned or not known:
             continue
         extent = sizes.get(name, ())
-        is_table = name not in written and 0 < math.prod(extent) <= SMALL_TABLE
+        is_table = _member(name) not in written and 0 < math.prod(extent) <= SMALL_TABLE
         banks = math.prod(size for size, apart in zip(extent, known, strict=False) if apart)
         if all(known) or is_table:
             found[name] = msgspec.structs.replace(place, kind="registers")
         elif any(known):
             found[name] = msgspec.structs.replace(place, banks=banks, partitioned=True)
     return found
+
+
+def _member(array: str) -> str:
+    """Name of a structure's member without the structure, because calls give it other names."""
+    return array.rpartition(".")[2]
 
 
 class _Indices:
@@ -69,7 +74,7 @@ class _Indices:
         self._given: list[tuple[str, str]] = []
         """Pairs of an array and a parameter of a function that gets the array."""
         for function in functions.values():
-            self._read(function.body, set())
+            self._read(function.body, set(), _is_pipelined(function))
         for _ in functions:  # as often as calls may nest
             for argument, parameter in self._given:
                 known = self.found.get(parameter)
@@ -80,8 +85,14 @@ class _Indices:
         before = self.found.get(array, known)
         self.found[array] = [a and b for a, b in zip(before, known, strict=False)]
 
-    def _read(self, body: Iterable[Statement], numbers: set[str]) -> None:
-        """Notes indices in statements; ``numbers``: variables that are constant in each copy."""
+    def _read(
+        self, body: Iterable[Statement], numbers: set[str], in_pipeline: bool = False
+    ) -> None:  # fmt: skip
+        """Notes indices in statements.
+
+        ``numbers``: variables that are constant in each copy. ``in_pipeline``: whether a pragma
+        pipelines the code around the statements, so that HLS unrolls all loops in the code.
+        """
         for statement in body:
             self._use(statement, numbers)
             if isinstance(statement, Assign) and isinstance(statement.target, Variable):
@@ -91,18 +102,19 @@ class _Indices:
                 # Where no branch is taken, the values from before remain.
                 after = [set(numbers) for _ in statement.branches]
                 for branch, left in zip(statement.branches, after, strict=True):
-                    self._read(branch, left)
+                    self._read(branch, left, in_pipeline)
                 for branch in statement.branches:
                     numbers -= assigned_in(branch)
                 numbers.intersection_update(*after)
             elif isinstance(statement, Process):
-                self._read(statement.body, numbers)
+                self._read(statement.body, numbers, in_pipeline)
             elif isinstance(statement, Loop):
                 numbers -= {*assigned_in(statement.body), statement.variable}
                 inside = set(numbers)
-                if statement.variable and statement.is_unrolled and statement.trips is not None:
+                is_unrolled = in_pipeline or statement.is_unrolled
+                if statement.variable and is_unrolled and statement.trips is not None:
                     inside.add(statement.variable)
-                self._read(statement.body, inside)
+                self._read(statement.body, inside, in_pipeline or _is_pipelined(statement))
 
     def _use(self, statement: Statement, numbers: set[str]) -> None:
         used = expressions_in(statement)
@@ -122,6 +134,11 @@ class _Indices:
                 self._note(one.array, [_is_number(index, numbers) for index in one.indices])
             elif isinstance(one, Array) and one.name not in passed:
                 self.found[one.name] = []
+
+
+def _is_pipelined(of: Function | Loop) -> bool:
+    pragma = of.pragma("pipeline")
+    return pragma is not None and "off" not in pragma.options
 
 
 def _is_number(expression: Expression, numbers: set[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
@@ -15,6 +16,8 @@ class Constant(msgspec.Struct, frozen=True):
     """A constant number; its value is None if only the type is known."""
 
     value: int | None = None
+    is_power: bool = False
+    """Whether a constant of unknown value is a power of 2, such as 0.5."""
 
 
 class Variable(msgspec.Struct, frozen=True):
@@ -82,6 +85,10 @@ class Return(msgspec.Struct, frozen=True):
 
 class Leave(msgspec.Struct, frozen=True):
     """Leaves a loop or function: ``break``, or ``return`` without a value."""
+
+
+class Skip(msgspec.Struct, frozen=True):
+    """Goes on with the loop's next iteration: ``continue``. ``without_skips`` removes it."""
 
 
 class Clear(msgspec.Struct, frozen=True):
@@ -160,7 +167,42 @@ class Process(msgspec.Struct, frozen=True):
     """Numbers of the processes that write arrays or variables which this process needs whole."""
 
 
-Statement: TypeAlias = Assign | Clear | Evaluate | Return | Leave | Choice | Loop | Process
+Statement: TypeAlias = Assign | Clear | Evaluate | Return | Leave | Skip | Choice | Loop | Process
+
+
+def without_skips(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Returns a loop's body in which code behind a ``continue`` is the alternative to its branch.
+
+    ``if (a) {b; continue;} c;`` becomes ``if (a) {b;} else {c;}``.
+    """
+    for place, one in enumerate(body):
+        if isinstance(one, Skip):
+            return body[:place]
+        if not isinstance(one, Choice):
+            continue
+        branches = tuple(map(without_skips, one.branches))
+        skips = [bool(branch) and _skips(branch) for branch in one.branches]
+        if True not in skips:
+            if branches != one.branches:
+                changed = (Choice(one.condition, branches),)
+                return (*body[:place], *changed, *without_skips(body[place + 1 :]))
+            continue
+        rest = without_skips(body[place + 1 :])
+        branches = tuple(
+            branch if skip else branch + rest for branch, skip in zip(branches, skips, strict=True)
+        )
+        if len(branches) == 1:
+            branches = (*branches, rest)
+        return (*body[:place], Choice(one.condition, branches))
+    return body
+
+
+def _skips(body: tuple[Statement, ...]) -> bool:
+    """Whether code always reaches a ``continue``."""
+    last = body[-1]
+    if isinstance(last, Choice) and len(last.branches) > 1:
+        return all(bool(branch) and _skips(branch) for branch in last.branches)
+    return isinstance(last, Skip)
 
 
 def statements_in(body: Iterable[Statement]) -> Iterator[Statement]:
@@ -252,6 +294,11 @@ class Storage(msgspec.Struct, frozen=True):
     """Whether it is a member of a structure; objects of one type share the member's name."""
     ram_ports: int = 2
     """Number of reads and writes in a cycle in each bank of ``ram`` (UG1399, BIND_STORAGE)."""
+
+
+def plain(name: str) -> str:
+    """Name of an array or variable in the source, without the places of its declarations."""
+    return re.sub(r"@\d+", "", name)
 
 
 class Code(msgspec.Struct, frozen=True):

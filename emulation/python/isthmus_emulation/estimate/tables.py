@@ -120,6 +120,7 @@ class _Found:
                 storage = self._code.storage.get(one.target.array)
                 arrays.add(one.target.array)
                 known = known and storage is not None and not storage.port
+                known = known and "." not in one.target.array  # calls give members other names
                 known = known and storage is not None and storage.kind in {"ram", "registers"}
                 known = known and all(_is_constant(i, constants) for i in one.target.indices)
             return known
