@@ -62,7 +62,12 @@ SERIES_7 = {
     "andy39866821/AAHLS-LabB-Matrix-Multiplication", "SzuHsi/AAHLS_LabB_cordic",
     "MuJackey/summerschool_filter2d", "McKelvey-Engineering-CSE/adapt_fpga",
     "poppin-mice/AAHLS_LabC", "b07901181/AAHLS-Lab-B-10", "aahwu/AAHLS_labC_Harris",
-    "velicharlagokulkumar/vitis-hls",
+    "velicharlagokulkumar/vitis-hls", "chenhao1106/Chapter3-BitAccurateDataTypes",
+    "StanTeng/AAHLS_labB_DFT", "Shan-handsome/2022_AAHLS_FIR", "srpae/WWES237C_team2",
+    "level2fast/wes237c-hardware-for-embedded-systems", "rverma999/wes237C",
+    "MasterYI814/WES237C", "sharc-lab/FPGA_ECE8893", "vinamarora8/FPGA_ECE8893",
+    "Ritarka/8893Lab2", "s950449/HLS_LabA_Team11", "Nivant11/HLS_Lab4", "j1hye0n/vitis_hls",
+    "Derpanieux/SHA-2-Accel-Vitis-HLS", "hank17168/2024_Fall_NTU_AAHLS",
 }  # fmt: skip
 """Repositories whose reports are for an FPGA of AMD's 7 series."""
 ECE = "WYI1223/ECE8893MyLab"
@@ -346,6 +351,135 @@ HELD_OUT_3 = (
 were frozen a third time. Today's rules have seen all of ``HELD_OUT``: ``RESULTS.md`` has the first
 estimates."""
 
+_WES = "project-2/project2-submission-cordic/cordic_baseline"
+_SPRING = "2023_Spring/Lab1/PartA"
+_COUNTS = ("-include", "isthmus/card/loop_counts.hpp")
+_PRODUCT = "static real_t a[M][N], b[N][K], c[M][K]; real_matmul(a, b, c);"
+_CNN = (
+    "alignas(64) static short i[160 * 160 * 128], o[160 * 160 * 128], w[128 * 128 * 9], b[128];"
+    "cnn_accel_top(i, o, w, b, 160, 160, 128, 128, 0, 3);"
+)
+_TWO_FLOATS = "static float a[256], b[256], c[256], d[256]; dft(a, b, c, d);"
+_LENET = (
+    "static DATA_T i[1024], a[150], b[6], c[2400], d[16], e[48000], f[120], g[10080], h[84],"
+    "k[840], l[10]; int p; lenet_predict(i, &p, a, b, c, d, e, f, g, h, k, l);"
+)
+_FOUR_1024 = "static float a[1024], b[1024], c[1024], d[1024];"
+
+
+def _with(*files: str) -> tuple[str, ...]:
+    return (*_COUNTS, *(word for file in files for word in ("-include", file)))
+
+
+HELD_OUT_4 = (
+    Published("vinhphuctadang/intx-fpga", "d127e231", "solution1/adder.cpp", "add", 100, 11,
+              "solution1/syn/report/csynth.xml, 2020.2",
+              "add(intx::uint<256>(3), intx::uint<256>(5));", kernel_flow=False),
+    Published("b07901181/AAHLS-Lab-A-5", "c0395b17", "dataflow/diamond.cpp", "diamond", 200, 155,
+              "dataflow/solution1/syn/report/csynth.xml, 2022.1",
+              "static data_t i[N], o[N]; diamond(i, o);", kernel_flow=False),
+    Published("b07901181/AAHLS-Lab-A-5", "c0395b17", "deadlock/example.cpp", "example", 75, 34,
+              "deadlock/proj/solution1/syn/report/csynth.xml, 2022.1",
+              "static hls::stream<int> a, b; for (int n = 0; n < 10; ++n) a.write(n);"
+              "example(a, b);", kernel_flow=False),
+    Published("Vignesh-Er/ARM-SOC_PS-5_TEST_BENCHERS", "b421478b", "hls/cnn_accelerator.cpp",
+              "cnn_accel_top", 1000 / 6.67, 213829142, "Report/csynth.rpt, 2024.2", _CNN,
+              kernel_flow=False, options=("-D__SYNTHESIS__",)),
+    Published("chenhao1106/Chapter3-BitAccurateDataTypes", "f831d440", "src/hls_sin.cpp",
+              "hls_sin", 200, 15369, "rpt/hls_sin_csynth.rpt, 2019.2",
+              "static float x[128]; hls_sin(x, 0);", kernel_flow=False),
+    Published("StanTeng/AAHLS_labB_DFT", "75deb4a4", "src/dft_optimize.cpp", "dft", 100, 65589,
+              "report/csynth.rpt, 2021.2", _TWO_FLOATS, kernel_flow=False),
+    Published("MiiKiyoshi/spi_to_hls", "b6c111f5", "src_hls/divide_sum.cpp", "divide_sum", 100, 47,
+              "vitis_hls/solution1/syn/report/csynth.xml, 2023.2",
+              "static int a[10], b[10], r, s; for (int n = 0; n < 10; ++n) a[n] = b[n] = n + 1;"
+              "divide_sum(a, b, &r, &s);", kernel_flow=False),
+    Published("hank17168/2024_Fall_NTU_AAHLS", "08ed272a",
+              "course-lab_1/hls_Multiplication/Multiplication.cpp", "multip_2num", 100, 3,
+              "course-lab_1/hls_ip/solution1/syn/report/csynth.xml, 2022.1",
+              "int r; multip_2num(3, 5, &r);", kernel_flow=False),
+    Published("Anderson-Wu/AAHLS_LABA", "cb6eddf7", "lab3/array_io.c", "array_io", 250, 34,
+              "lab3/array_io_prj/solution1/syn/report/csynth.xml, 2022.1",
+              "static din_t i[32]; static dout_t o[32]; array_io(o, i);", kernel_flow=False),
+    Published("Shan-handsome/2022_AAHLS_FIR", "28215771", "fir/fir11_baseline/fir.cpp", "fir", 100,
+              45, "fir/fir11_baseline/fir_csynth.rpt, 2020.1", "int y; fir(&y, 3);",
+              kernel_flow=False),
+    Published("srpae/WWES237C_team2", "9d137feb", "project3/dft1024_best/dft.cpp", "dft", 100,
+              153664, "project3/dft1024_best/csynth.xml, 2022.1.2",
+              f"{_FOUR_1024} dft(a, b, c, d);", kernel_flow=False),
+    Published("level2fast/wes237c-hardware-for-embedded-systems", "1d1c2268",
+              f"{_WES}/cordiccart2pol.cpp", "cordiccart2pol", 100, 263,
+              f"{_WES}/cordiccart2pol_csynth.rpt, 2023.1",
+              "float r, t; cordiccart2pol(0.5f, 0.25f, &r, &t);", kernel_flow=False),
+    Published("rverma999/wes237C", "2a79f26a", "project2/cordic/HLS/cordic/cordiccart2pol.cpp",
+              "cordiccart2pol", 100, 67, "project2/cordic/HLS/cordic_baseline, csynth.xml, 2022.2",
+              "data_t r, t; cordiccart2pol(data_t(0.5), data_t(0.25), &r, &t);",
+              kernel_flow=False),
+    Published("MasterYI814/WES237C", "61d005c4", "project4_submission/OFDM_receiver/fft.cpp",
+              "fft", 100, 8385, "project4_submission/OFDM_receiver/fft_csynth.xml, 2022.2",
+              f"{_FOUR_1024} fft(a, b, c, d);", kernel_flow=False,
+              options=_with("qpsk_decode.cpp")),
+    Published("MasterYI814/WES237C", "61d005c4", "project5_submission/bnn_project/bnn.cpp", "bnn",
+              100, 6097, "project5_submission/bnn_project/bnn_csynth.xml, 2022.2",
+              "static unsigned i[25]; static int o[10]; bnn(i, o);", kernel_flow=False),
+    Published("sharc-lab/FPGA_ECE8893", "90bea614",
+              "2023_Spring/Final_Projects/Eyeriss/convolution.cpp", "convolution", 100, 2001,
+              "2023_Spring/Final_Projects/Eyeriss/report/csynth.xml, 2022.1.2",
+              "static int i[5][5], w[3][3], o[3][3]; convolution(i, w, o);", kernel_flow=False),
+    Published("sharc-lab/FPGA_ECE8893", "90bea614",
+              "2022_Spring/Final_Projects/Lucas-Kanade-Optical-Flow/source_code/HLS/ref_LK.cpp",
+              "ref_LK", 100, 7183108, "Lucas-Kanade-Optical-Flow, ref_LK_csynth.rpt, 2021.1",
+              "static unsigned short a[10000], b[10000]; static short x[10000], y[10000];"
+              "ref_LK(a, b, x, y);", kernel_flow=False),
+    Published("asandeep1/FPGA_ECE8893", "f1e5e758", "2026_Spring/lab2/top.cpp", "top_kernel", 100,
+              65901, "2026_Spring/lab2/project_1/hls/syn/report/csynth.xml, 2025.1.1",
+              "static data_t i[NX][NY], o[NX][NY]; top_kernel(i, o);", kernel_flow=False),
+    Published("vinamarora8/FPGA_ECE8893", "b1a093e1", f"{_SPRING}/real_matmul.cpp", "real_matmul",
+              100, 85051, f"{_SPRING}/real_csynth.rpt, 2022.1.2", _PRODUCT, kernel_flow=False),
+    Published("Ritarka/8893Lab2", "5b76aa5c", f"{_SPRING}/real_matmul.cpp", "real_matmul", 100,
+              220074, f"{_SPRING}/real_proj/solution1/syn/report/csynth.xml, 2022.1.2", _PRODUCT,
+              kernel_flow=False),
+    Published("s950449/HLS_LabA_Team11", "bed003f5",
+              "src/class_hier_design/class_hier_design.cpp", "top", 100, 7,
+              "rpt/class_hier_design/top_csynth.rpt, 2019.2",
+              "static hls::stream<uint4> i; static hls::stream<uint5> o;"
+              "for (int n = 0; n < 4; ++n) i.write(n); top(i, o);", kernel_flow=False),
+    Published("s950449/HLS_LabA_Team11", "bed003f5", "src/directinput_ctrl/directinput_ctrl.cpp",
+              "top", 200, 1022, "rpt/directinput_ctrl/top_csynth.rpt, 2019.2",
+              "static hls::stream<uint4> i, o; for (int n = 0; n < 255; ++n) i.write(n);"
+              "ap_uint<8> c = 255; top(i, o, c);", kernel_flow=False),
+    Published("Nivant11/HLS_Lab4", "2e4268ff", "ecelinux/bnn.cpp", "dut", 100, 75816,
+              "ecelinux/bnn_reshape.prj/solution1/syn/report/csynth.xml, 2019.2.1",
+              "static hls::stream<bit32_t> i, o; for (int n = 0; n < 8; ++n) i.write(n);"
+              "dut(i, o);", kernel_flow=False),
+    Published("j1hye0n/vitis_hls", "9d59e654", "workspace/dct/dct.cpp", "dct", 100, 372,
+              "workspace/dct/dct_hls_solution/hls/syn/report/csynth.xml, 2024.2",
+              "static short i[64], o[64]; dct(i, o);", kernel_flow=False),
+    Published("Derpanieux/SHA-2-Accel-Vitis-HLS", "b8c3b859",
+              "chunkProcessor/chunkProcessor.cpp", "chunkProcessor", 100, 272,
+              "chunkProcessor/chunkProcessor/hls/syn/report/csynth.xml, 2025.1",
+              "static word256 i[8], m[16], o[8]; chunkProcessor(i, m, o);", kernel_flow=False,
+              options=_with("../wGenerator/wGenerator.cpp", "../chunkIteration/chunkIter.cpp",
+                    "../functions256.cpp")),
+    Published("YanLunHuang/LFADS", "70964a1e", "firmware/myproject.cpp", "myproject", 200, 5403,
+              "report/csynth.xml, 2019.2",
+              "static input_t a[192]; static input2_t b[500]; static result_t o[784];"
+              "myproject(a, b, o);", kernel_flow=False, options=("-D__SYNTHESIS__",)),
+    Published("ros-acceleration/acceleration_examples", "cb7c556d",
+              "nodes/vadd_publisher/src/vadd.cpp", "vadd", 250, 8334,
+              "the documentation of vadd_publisher, 2020.2.2",
+              "static unsigned a[4096], b[4096], c[4096]; vadd(a, b, c, 4096);"),
+    Published("ros-acceleration/acceleration_examples", "cb7c556d",
+              "nodes/simple_adder/src/adder2.cpp", "simple_adder", 250, 5,
+              "the documentation of simple_adder, 2020.2.2", "simple_adder(3, 5);"),
+    Published("xz-bruh-bwe/EE_278", "6d73a761",
+              "vivado_projects/HLS/EE278_term_proj/lenet_main.cpp", "lenet_predict", 100, 1239580,
+              "EE278_term_proj/lenet_proj/lenet_predict/syn/report/csynth.xml, 2023.1", _LENET,
+              kernel_flow=False, options=_with("lenet_support.cpp")),
+)  # fmt: skip
+"""Kernels with reports of 2019.2 to 2025.1, chosen by these reports alone before the rules were
+frozen a fourth time. No kernel was estimated before the freeze."""
+
 MAIN = """
 #include <cstdio>
 #include <vector>
@@ -470,14 +604,15 @@ def main() -> None:
     checkouts = parser.parse_args().checkouts.resolve()
     print("| kernel | published | estimate | middle / published | inside | bound by |")
     print("|---|---|---|---|---|---|")
-    sets = (SEEN, NEW, HELD_OUT, HELD_OUT_2, HELD_OUT_3)
-    seen, new, held, held_2, held_3 = (table(kernels, checkouts) for kernels in sets)
+    sets = (SEEN, NEW, HELD_OUT, HELD_OUT_2, HELD_OUT_3, HELD_OUT_4)
+    seen, new, held, held_2, held_3, held_4 = (table(kernels, checkouts) for kernels in sets)
     summary("seen by the rules", seen)
     summary("chosen afterwards, then seen", new)
     summary("held out first, then seen", held)
     summary("held out second, then seen", held_2)
     summary("held out third, then seen", held_3)
-    summary("all", seen + new + held + held_2 + held_3)
+    summary("held out fourth, not seen", held_4)
+    summary("all", seen + new + held + held_2 + held_3 + held_4)
 
 
 if __name__ == "__main__":
