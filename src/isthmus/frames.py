@@ -232,6 +232,18 @@ class Frame:
         """Groups of rows that are equal in these columns."""
         return Groups(self, by, sort=sort, dropna=dropna)
 
+    def groups(self, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Frame]]:
+        """Yields rows that are equal in all these columns, with the key as texts.
+
+        Groups come in the order of their first rows; a missing value is a key as well.
+        """
+        for key, group in self.groupby(list(keys), sort=False, dropna=False):
+            yield tuple(map(str, key)), group
+
+    def row(self, label: Any) -> Any:
+        """The row with this label; the row's columns are attributes."""
+        return next(self.labelled([label]).itertuples())
+
     def merge(
         self, other: Frame, on: str | Sequence[str], suffixes: tuple[str, str] = ("_x", "_y")
     ) -> Frame:

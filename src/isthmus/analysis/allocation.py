@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from isthmus.analysis import reproduction
-from isthmus.analysis.context import AnalysisContext, Rows, question
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference
 from isthmus.analysis.offloads import (
     ALGORITHM,
     SOFTWARE,
@@ -25,12 +25,13 @@ from isthmus.analysis.offloads import (
     offloads,
     real_hosts,
 )
+from isthmus.answers import Rows, question
 from isthmus.results.run_file import QUICK_PROCESSES
 from isthmus.statistics import Interval
 from isthmus.studies.allocation import ACCELERATOR
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import FRESH_VECTORS, FURTHER_PASS_BPS, NO_COPY_BPS
-from isthmus.units import format_size, percent
+from isthmus.units import format_size, percent, shown
 
 _PAGE = 4096
 _MOVES = {

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import wording
 from isthmus.analysis.host_changes import Explained, Hosts, by_process, unseen
 from isthmus.analysis.quantities import Quantity, Standing, identity, size_class
 from isthmus.frames import Frame
@@ -26,6 +25,7 @@ from isthmus.statistics import (
 from isthmus.statistics.host_state import PRIOR_FREE
 from isthmus.student import student
 from isthmus.thresholds import LARGE
+from isthmus.units import size_range
 
 SHARED_LINK = 0.1
 """Share by which two runs on a virtual machine's device may differ: other machines use its link.
@@ -357,7 +357,7 @@ def _change(
     sizes = part.drop_duplicates("bytes")
     return Change(
         **identity(first),
-        sizes=wording.sizes(sizes["bytes"].tolist()),
+        sizes=size_range(sizes["bytes"].tolist()),
         before_s=location(sample.before).exponential().value,
         after_s=location(sample.after).exponential().value,
         moved_bytes=math.exp(float(np.log(sizes["moved"].values).mean())),

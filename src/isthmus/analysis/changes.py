@@ -25,7 +25,7 @@ from isthmus.analysis.quantities import (
     size_class,
     trusted_logs,
 )
-from isthmus.analysis.ratios import complete, groups, with_axes
+from isthmus.analysis.ratios import complete, with_axes
 from isthmus.analysis.summary import measured_on, simulated_devices
 from isthmus.errors import UsageError
 from isthmus.frames import Frame, Series, concat
@@ -267,7 +267,7 @@ def compare(
     confidence = min(run.settings.confidence for run in runs)
     if least is None:
         least = relevant(max(run.settings.precision for run in runs))
-    points = [part for _, part in groups(common, [*IDENTITY, "bytes"])]
+    points = [part for _, part in common.groups([*IDENTITY, "bytes"])]
     shared = _behind_shared_links(runs, names)
     hosts = host_changes.hosts((base.runs, new.runs), confidence)
     how = Judging(
@@ -435,7 +435,7 @@ def _classes(common: Frame) -> Iterator[Frame]:
 
     A size that few processes measured becomes a class by itself.
     """
-    for _, rows in groups(common, IDENTITY):
+    for _, rows in common.groups(IDENTITY):
         for low, high in CLASSES:
             part = rows[rows["bytes"].between(low, high)]
             if part.empty:

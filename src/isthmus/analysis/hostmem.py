@@ -8,26 +8,18 @@ from typing import Any
 import numpy as np
 
 from isthmus.analysis import reproduction, transfer
-from isthmus.analysis.context import (
-    AnalysisContext,
-    Rows,
-    each,
-    interval_of,
-    question,
-    rate_of,
-    time_of,
-)
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.devices import of_alike
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict, shown
-from isthmus.analysis.ratios import groups
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict
+from isthmus.answers import Rows, interval_of, question, rate_of, time_of
 from isthmus.boards import Board
 from isthmus.frames import Frame, Row
 from isthmus.models import host_memory
 from isthmus.statistics import Interval, exact, judge
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import AS_FAST, PEAK_ON_HOST, WORTH_COPYING
-from isthmus.units import format_size, percent
+from isthmus.units import format_size, percent, shown
 
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 """Name of the kernel in the closed form, by operation."""
@@ -69,7 +61,7 @@ def crossing(context: AnalysisContext) -> Rows:
     points = points[(points["target"] == "host") & points["bandwidth_Bps"].gt(0)]
     points = points[points["clock"] != "device"]
     points = points.assign(order=[list(KERNELS).index(name) for name in points["operation"]])
-    for row in each(points.sort_values(["device", "clock", "axes", "order", "bytes"])):
+    for row in points.sort_values(["device", "clock", "axes", "order", "bytes"]).itertuples():
         board, model, theirs = context.boards.get(row.device), np.nan, np.nan
         if board is not None:
             # A published log is compared only for the same card, link, bursts and sweeps.
@@ -94,8 +86,8 @@ def crossing(context: AnalysisContext) -> Rows:
 )  # fmt: skip
 def concurrent(context: AnalysisContext) -> Rows:
     """Yields the bandwidth of reading and writing at once, over the faster of both alone."""
-    for (device, memory, target, clock, *_), group in groups(_kernels(context), [*_SAME, "bytes"]):
-        by_kernel = {str(row.operation): row for row in each(group)}
+    for (device, memory, target, clock, *_), group in _kernels(context).groups([*_SAME, "bytes"]):
+        by_kernel = {str(row.operation): row for row in group.itertuples()}
         if len(by_kernel) == len(KERNELS):
             both = by_kernel.pop("bandwidth")
             single = max(by_kernel.values(), key=lambda row: float(row.bandwidth_Bps))
@@ -110,7 +102,7 @@ def concurrent(context: AnalysisContext) -> Rows:
 )  # fmt: skip
 def knee(context: AnalysisContext) -> Rows:
     """Yields the sizes with at least 95 % of a series' peak, and the loss at the largest size."""
-    for _, unsorted in groups(_kernels(context), [*_SAME, "operation"]):
+    for _, unsorted in _kernels(context).groups([*_SAME, "operation"]):
         group = unsorted.sort_values("bytes")
         if len(group) < 3:
             continue
@@ -134,7 +126,7 @@ def without_launch(context: AnalysisContext) -> Rows:
     launch time is the shorter time less that of its sweeps.
     """
     same = [name for name in _SAME if name != "iterations"]
-    for _, unsorted in groups(_kernels(context), [*same, "operation", "bytes"]):
+    for _, unsorted in _kernels(context).groups([*same, "operation", "bytes"]):
         group = unsorted.sort_values("iterations")
         fewest, most = group.iloc[0], group.iloc[-1]
         sweeps = most.iterations - fewest.iterations
@@ -164,14 +156,14 @@ def direct(context: AnalysisContext) -> Rows:
     copies = copies[copies["clock"] != "device"]
     by_point = {
         (row.device, row.clock, row.operation, row.bytes): row
-        for row in each(copies[::-1])  # the dict keeps the first of equal points
+        for row in copies[::-1].itertuples()  # the dict keeps the first of equal points
     }
     kernels = _kernels(context)
     kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations")
     same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
     comparable: list[tuple[Any, Any, Any]] = []
-    for _, group in groups(kernels, same):
-        sides = {str(row.target): row for row in each(group)}  # keeps most sweeps
+    for _, group in kernels.groups(same):
+        sides = {str(row.target): row for row in group.itertuples()}  # keeps most sweeps
         host = sides.get("host")
         if host and "device" in sides:
             way = "write" if host.operation == "read_bandwidth" else "read"
@@ -269,8 +261,8 @@ _CHOICES: dict[str, tuple[str, Verdict, str]] = {
 def _copies(context: AnalysisContext) -> Iterator[Finding]:
     """Compares direct access to host memory with copying first, for data that are used once."""
     table = direct(context).table
-    for _, reads in groups(table[table["operation"] == "read_bandwidth"], ["device"]):
-        row = common.pick(reads, reads["bytes"].idxmax())
+    for _, reads in table[table["operation"] == "read_bandwidth"].groups(["device"]):
+        row = reads.row(reads["bytes"].idxmax())
         copy_s = float(row.copy_s + row.card_sweep_s)
         chosen = judge(interval_of(row, "direct_time_ratio"), WORTH_COPYING - 1)
         template, verdict, remark = _CHOICES[chosen]
@@ -302,7 +294,7 @@ def _published(context: AnalysisContext) -> Iterator[Finding]:
     table = crossing(context).table
     if "published_residual" not in table:
         return
-    for (device,), rows in groups(table.dropna(subset=["published_residual"]), ["device"]):
+    for (device,), rows in table.dropna(subset=["published_residual"]).groups(["device"]):
         rms = float(np.sqrt((rows["published_residual"] ** 2).mean()))
         yield common.finding_of(
             context, Row(device=device), "published_log", "off the published log, rms",

@@ -15,20 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import wording
-from isthmus.analysis.context import AnalysisContext, Rows, each, interval_of, question
-from isthmus.analysis.ratios import (
-    Memories,
-    by_memory,
-    groups,
-    medians,
-    pairs,
-    ratio,
-    software_only,
-)
+from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.ratios import Memories, by_memory, medians, pairs, ratio, software_only
 from isthmus.analysis.summary import simulated_devices
+from isthmus.answers import Rows, interval_of, question
 from isthmus.statistics import Interval
 from isthmus.thresholds import LARGE, SMALL
+from isthmus.units import size_range
 
 _SPANS = ((0, SMALL), (LARGE, np.inf))
 _ONE = ("device", "operation", "memory", "axes")
@@ -47,7 +40,7 @@ def per_call(context: AnalysisContext) -> Rows:
     """
     times = medians(context.run, context.study, "na")
     times = times[times["device"].isin(software_only(context.run))]
-    series = dict(groups(times, _ONE))
+    series = dict(times.groups(_ONE))
     alone = dict(series)
     for pair in pairs(context.run, times):
         keys = [
@@ -69,7 +62,7 @@ def per_call(context: AnalysisContext) -> Rows:
         for span in _SPANS:
             part = rows[rows["bytes"].between(*span)]
             if not part.empty:
-                over, reruns = wording.sizes(part["bytes"].tolist()), part["rerun"].nunique()
+                over, reruns = size_range(part["bytes"].tolist()), part["rerun"].nunique()
                 support = (reruns == 1, part["bytes"].nunique(), reruns)
                 call = float(np.exp(part["log"].mean()))
                 yield device, "", *rest, over, call, np.nan, none, *support
@@ -96,9 +89,9 @@ def estimated(context: AnalysisContext) -> Rows:
     ]
     bare = rows["device"].isin(software_only(context.run))
     software = rows[bare & rows["clock"].eq("host") & rows["samples"].gt(0)]
-    for row in each(
-        simulated.merge(software.drop_duplicates(_POINT), on=_POINT, suffixes=("", "_alone"))
-    ):
+    for row in simulated.merge(
+        software.drop_duplicates(_POINT), on=_POINT, suffixes=("", "_alone")
+    ).itertuples():
         # Simulated time is exact: the interval of the sum is that of the software.
         alone = (row.median_s_alone, row.ci_low_s_alone, row.ci_high_s_alone)
         value, low, high = (row.median_s + end for end in alone)
@@ -152,7 +145,7 @@ def shares(context: AnalysisContext) -> list[Share]:
     """
     cards = {d.address: (d.properties.get("emulated_card"), d.api) for d in context.run.devices}
     shares_ = []
-    for (operation, axes), rows in groups(estimated(context).table, ["operation", "axes"]):
+    for (operation, axes), rows in estimated(context).table.groups(["operation", "axes"]):
         for reference, device in combinations(dict.fromkeys(rows["device"]), 2):
             (card, api), (other_card, other_api) = cards[device], cards[reference]
             if card != other_card or api == other_api:
@@ -165,7 +158,7 @@ def shares(context: AnalysisContext) -> list[Share]:
                         interval_of(row, name)._replace(confidence=context.confidence)
                         for name in ("hybrid_s", "hybrid_s_of")
                     )
-                    for row in each(both)
+                    for row in both.itertuples()
                 }
                 ahead = sum(math.log(a.value / b.value) for a, b in times.values()) <= 0
                 names = (device, reference, operation, str(memories)) if ahead else (

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import wording
 from isthmus.analysis.summary import (
     estimate,
     is_timer_bound,
@@ -23,6 +22,7 @@ from isthmus.analysis.summary import (
 from isthmus.frames import Frame, missing
 from isthmus.results.run_file import Point, Rerun, Run, Verified
 from isthmus.statistics import LOOKS, Interval, over_processes
+from isthmus.units import size_range
 
 _MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
 
@@ -97,12 +97,6 @@ def with_axes(frame: Frame, names: Sequence[str]) -> Frame:
 def whole(value: Any) -> Any:
     """An axis value as text, where a whole number that a frame stores as a float is whole again."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def groups(frame: Frame, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Frame]]:
-    """Yields groups of rows that are equal in all these columns, in order of appearance."""
-    for key, group in frame.groupby(list(keys), sort=False, dropna=False):
-        yield tuple(map(str, key)), group
 
 
 def first_bank(rows: Frame) -> Frame:
@@ -205,7 +199,7 @@ def ratio(times: Frame, confidence: float) -> Ratio | None:
     kept = complete(times)
     if kept.empty:
         return None
-    count, over = kept["bytes"].nunique(), wording.sizes(kept["bytes"].tolist())
+    count, over = kept["bytes"].nunique(), size_range(kept["bytes"].tolist())
     per_rerun = [float(logs.mean()) for logs in kept.groupby("rerun").column("log").values()]
     if len(per_rerun) > 1:
         interval = over_processes(np.exp(per_rerun).tolist(), confidence)
@@ -233,7 +227,7 @@ def pairs(run: Run, table: Frame) -> list[Pair]:
     """
     pairs: list[Pair] = []
     devices = list(dict.fromkeys(point.device for point in run.points))
-    for (operation, axes), group in groups(table, ["operation", "axes"]):
+    for (operation, axes), group in table.groups(["operation", "axes"]):
         for reference, device in combinations(devices, 2):
             ours, theirs = group[group["device"] == device], group[group["device"] == reference]
             for memories, own, other in by_memory(ours, theirs):

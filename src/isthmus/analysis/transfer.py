@@ -9,18 +9,10 @@ import numpy as np
 
 from isthmus import backends
 from isthmus.analysis import hybrid, reproduction
-from isthmus.analysis.context import SERIES, AnalysisContext, Rows, each, question, rate_of
+from isthmus.analysis.context import SERIES, AnalysisContext
 from isthmus.analysis.hybrid import estimated
-from isthmus.analysis.ratios import (
-    Ratio,
-    by_size,
-    complete,
-    divide,
-    groups,
-    medians,
-    ratio,
-    software_only,
-)
+from isthmus.analysis.ratios import Ratio, by_size, complete, divide, medians, ratio, software_only
+from isthmus.answers import Rows, question, rate_of
 from isthmus.boards import Board
 from isthmus.frames import Frame, Series
 from isthmus.statistics import Interval
@@ -36,8 +28,8 @@ from isthmus.units import format_size, percent
 def peaks(context: AnalysisContext) -> Rows:
     """Yields the highest bandwidth of each series, with the size at which it was reached."""
     rows = context.rows
-    top = [group["bandwidth_Bps"].idxmax() for _, group in groups(rows, SERIES)]
-    for row in each(rows.take(np.isin(rows.index, top))):
+    top = [group["bandwidth_Bps"].idxmax() for _, group in rows.groups(SERIES)]
+    for row in rows.take(np.isin(rows.index, top)).itertuples():
         yield *(getattr(row, name) for name in SERIES), rate_of(row), row.bytes, row.converged
 
 
@@ -47,7 +39,7 @@ def peaks(context: AnalysisContext) -> Rows:
 )  # fmt: skip
 def half(context: AnalysisContext) -> Rows:
     """Yields the size at which each series has half of its peak bandwidth."""
-    for key, group in groups(context.rows, SERIES):
+    for key, group in context.rows.groups(SERIES):
         half_size = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
         if half_size is not None:
             size, rising = half_size
@@ -56,7 +48,7 @@ def half(context: AnalysisContext) -> Rows:
 
 def curves(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame, Curve]]:
     """Yields each series: its key (``SERIES``), its rows and the curve through the rows."""
-    for key, group in groups(context.rows, SERIES):
+    for key, group in context.rows.groups(SERIES):
         fitted = curve_of(group, context.confidence)
         if fitted is not None:
             yield key, group, fitted
@@ -126,8 +118,8 @@ def splits(context: AnalysisContext) -> Iterator[Split]:
 def _small(rows: Frame) -> Iterator[Any]:
     """Yields, for each series of copies, the row of the largest size up to ``SMALL``."""
     rows = rows[rows["operation"].isin(_OPERATIONS) & (rows["bytes"] <= SMALL)]
-    for _, group in groups(rows, ["device", "operation", "memory", "axes", "clock"]):
-        yield next(each(group[group["bytes"] == group["bytes"].max()]))
+    for _, group in rows.groups(["device", "operation", "memory", "axes", "clock"]):
+        yield next(group[group["bytes"] == group["bytes"].max()].itertuples())
 
 
 def _of_board(board: Board, operation: str, seconds: float) -> dict[str, float]:
@@ -236,8 +228,8 @@ def throttle(context: AnalysisContext) -> Rows:
     parts: list[tuple[tuple[str, ...], Frame]] = []
     for both, single in _HALVES.items():
         halves, alone = (measured[measured["operation"] == name] for name in (both, single))
-        by_device = dict(groups(alone, ["device", "memory", "axes"]))
-        for (device, memory, axes), paired in groups(halves, ["device", "memory", "axes"]):
+        by_device = dict(alone.groups(["device", "memory", "axes"]))
+        for (device, memory, axes), paired in halves.groups(["device", "memory", "axes"]):
             times = divide(paired, by_device.get((device, memory, axes), alone[:0]))
             for span in ((LARGE, np.inf), (0, SMALL)):  # large sizes first: they show most
                 part = times[times["bytes"].between(*span)]
@@ -267,7 +259,7 @@ def ceiling(context: AnalysisContext) -> Rows:
     best = peaks(context).table
     sizes: dict[tuple[str, ...], int] = {
         (row.device, row.operation, row.memory, row.axes): int(row.bytes)
-        for row in each(best[best["clock"] == "host"][::-1])
+        for row in best[best["clock"] == "host"][::-1].itertuples()
     }
     shares: dict[tuple[str, ...], tuple[str, Ratio]] = {}
     for pair in context.pairs:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain, shown
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from isthmus.frames import Frame
     from isthmus.results.run_file import Run
 
-__all__ = ["MOST_HEADLINES", "Finding", "findings", "plain", "shown"]
+__all__ = ["MOST_HEADLINES", "Finding", "findings", "plain"]
 
 
 def findings(run: Run, summary: Frame | None = None) -> list[Finding]:

@@ -25,9 +25,7 @@ import numpy as np
 
 from isthmus import backends, checks
 from isthmus.analysis.commands import again
-from isthmus.analysis.context import each
-from isthmus.analysis.findings.common import pick
-from isthmus.analysis.findings.finding import Cause, shown
+from isthmus.analysis.findings.finding import Cause
 from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.summary import measured_on
 from isthmus.checks import Check, Facts, Result
@@ -36,7 +34,7 @@ from isthmus.frames import Frame, Series
 from isthmus.program import Invocation
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.thresholds import AS_FAST, FAIR, GOOD, LARGE, LOWER, SMALL, START_UP, UNSTEADY
-from isthmus.units import format_size, percent
+from isthmus.units import format_size, percent, shown
 
 ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device can reach the data."""
@@ -65,7 +63,7 @@ def best_of(copies: Frame) -> Iterator[Any]:
         copies["bytes"] == copies.groupby(["operation", "memory"]).spread("bytes", Series.max)
     ]
     for _, of_way in largest.groupby("operation", sort=False):
-        yield pick(of_way, of_way["limit_share"].idxmax())
+        yield of_way.row(of_way["limit_share"].idxmax())
 
 
 def lowest_of(best: Iterable[Any]) -> Any:
@@ -255,7 +253,7 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
         # The shortest times are compared: another user of the link disturbs only some samples.
         slow = same[LOWER * same["min_s"] > row.min_s]
-        for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
+        for other in slow[slow["memory"].isin(ORDINARY)][:1].itertuples():
             rates = [
                 f"{copy.memory} memory {shown(copy.bandwidth_Bps, 'B/s')}" for copy in (other, row)
             ]

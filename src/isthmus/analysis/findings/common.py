@@ -11,14 +11,13 @@ import msgspec
 
 from isthmus import backends
 from isthmus.analysis.commands import again
-from isthmus.analysis.context import AnalysisContext, each
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings.finding import (
     MOST_HEADLINES,
     Finding,
     Reference,
     ReferenceKind,
     Verdict,
-    shown,
 )
 from isthmus.analysis.sentences import say
 from isthmus.backends import BackendDescription
@@ -27,7 +26,7 @@ from isthmus.program import Invocation, quoted
 from isthmus.results.run_file import DeviceRecord
 from isthmus.statistics import Interval
 from isthmus.thresholds import FAIR, GOOD, SMALL
-from isthmus.units import format_size
+from isthmus.units import format_size, shown
 
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
 """Kinds of memory in order of preference, for the choice among equally fast kinds."""
@@ -107,16 +106,11 @@ REMARKS: dict[str, str] = {
 }  # fmt: skip
 
 
-def pick(rows: Frame, label: Any) -> Any:
-    """The row of a frame with this label; the row's columns are attributes."""
-    return next(each(rows.labelled([label])))
-
-
 def at_largest(rows: Frame) -> Any:
     """The row of the largest size whose interval is known, else of the largest size."""
     with_interval = rows[rows["ci_low_s"].notna()]
     rows = rows if with_interval.empty else with_interval
-    return pick(rows, rows["bytes"].idxmax())
+    return rows.row(rows["bytes"].idxmax())
 
 
 def at_plateau(rows: Frame) -> Any:
@@ -134,12 +128,12 @@ def at_plateau(rows: Frame) -> Any:
 def at_small(rows: Frame) -> Any:
     """The row of the largest size up to 4 KiB; without such sizes, that of the smallest size."""
     small = rows[rows["bytes"] <= SMALL]
-    return pick(rows, rows["bytes"].idxmin() if small.empty else small["bytes"].idxmax())
+    return rows.row(rows["bytes"].idxmin() if small.empty else small["bytes"].idxmax())
 
 
 def at_peak(rows: Frame) -> Any:
     """Returns the row with the highest rate."""
-    return pick(rows, rows["bandwidth_Bps"].idxmax())
+    return rows.row(rows["bandwidth_Bps"].idxmax())
 
 
 def point_of(row: Any) -> dict[str, Any]:

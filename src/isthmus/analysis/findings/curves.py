@@ -8,15 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from isthmus.analysis import wording
 from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
-from isthmus.analysis.findings.finding import Finding, shown, span
+from isthmus.analysis.findings.finding import Finding
 from isthmus.analysis.sentences import LONGEST, say
 from isthmus.analysis.transfer import curves, splits
 from isthmus.statistics import Interval
 from isthmus.statistics.fits import LEAST_SIZES, AlphaBeta
-from isthmus.units import percent
+from isthmus.units import number, percent, rounded_size, shown, span
 
 
 def of_splits(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
@@ -50,7 +49,7 @@ def of_curves(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Fin
                 evidence="fits",
             )  # fmt: skip
         for line in fitted.lines if fitted.fits else ():
-            small, large = (wording.size(size) for size in (line.smallest, line.largest))
+            small, large = (rounded_size(size) for size in (line.smallest, line.largest))
             yield common.finding_of(
                 context, row, "", f"{{what}}, start-up time, {small} to {large}", line.alpha, "s",
                 ways=ways, who=who, remark="start-up", evidence="fits", bytes=0,
@@ -61,7 +60,7 @@ def of_curves(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Fin
 def _curve(what: str, line: AlphaBeta, named: str, of: int) -> str:
     """Writes a line as a sentence, without the figures' intervals if it becomes too long."""
     values = {"what": what, "who": named}
-    values |= {"size": wording.size(line.smallest), "largest": wording.size(line.largest)}
+    values |= {"size": rounded_size(line.smallest), "largest": rounded_size(line.largest)}
     kind = "curve_between" if of > 1 else "curve"
     if not math.isfinite(line.beta.high):
         kind = "curve_constant"
@@ -70,9 +69,10 @@ def _curve(what: str, line: AlphaBeta, named: str, of: int) -> str:
     texts = []
     for with_interval in (True, False):
         time, per = line.alpha, line.beta.times(1e-9)
-        values["time"], values["per"] = shown(time.value, "s"), f"{wording.number(per.value)} B"
+        values["time"], values["per"] = shown(time.value, "s"), f"{number(per.value)} B"
         if with_interval:
-            values["time"] += f" ({span(time, 's')})" if span(time, "s") else ""
-            values["per"] += f" ({span(per, 'B')})" if span(per, "B") else ""
+            for name, figure, unit in (("time", time, "s"), ("per", per, "B")):
+                ends = span(*figure[:3], unit)
+                values[name] += f" ({ends})" if ends else ""
         texts.append(say(kind, **values))
     return next((text for text in texts if len(text) <= LONGEST), texts[-1])

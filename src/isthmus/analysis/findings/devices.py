@@ -12,13 +12,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from isthmus import backends
-from isthmus.analysis.context import AnalysisContext, rate_of, time_of
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
-from isthmus.analysis.findings.finding import Finding, shown, shown_range
+from isthmus.analysis.findings.finding import Finding
+from isthmus.answers import rate_of, time_of
 from isthmus.frames import Frame
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import APART, Interval, apart
 from isthmus.thresholds import SMALL
+from isthmus.units import shown, shown_range
 
 
 def beside(run: Run) -> dict[str, str]:
@@ -83,7 +85,7 @@ def _joined(name: str, findings: Sequence[Finding]) -> list[Finding]:
     near = min(agree, key=lambda finding: abs(values[finding.device] - middle))
     least, most = (choose(values[finding.device] for finding in agree) for choose in (min, max))
     unit = near.unit
-    span = shown_range(Interval(middle, least, most), unit)
+    span = shown_range(middle, least, most, unit)
     common_interval = Interval(
         middle,
         min(interval.low for interval in intervals),

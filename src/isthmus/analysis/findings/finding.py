@@ -1,4 +1,4 @@
-"""A finding as data, and functions that write its figures as text."""
+"""A finding as data."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any, Literal
 import msgspec
 
 from isthmus.analysis.sentences import CAUSES
-from isthmus.analysis.wording import number
 from isthmus.program import Invocation
 from isthmus.statistics import Interval
-from isthmus.units import Amount
+from isthmus.units import Amount, amount, span
 
 _WIDE = 10.0
 """Largest ratio of an interval's ends that is shown: a wider figure says little."""
@@ -102,7 +101,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def amount(self) -> Amount:
         """The value in its unit; empty without a value."""
-        return Amount("", "") if self.interval is None else _amount(self.interval.value, self.unit)
+        return Amount("", "") if self.interval is None else amount(self.interval.value, self.unit)
 
     @property
     def figure(self) -> str:
@@ -112,7 +111,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def span(self) -> str:
         """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or unknown."""
-        return "" if self.interval is None else span(self.interval, self.unit)
+        return "" if self.interval is None else span(*self.interval[:3], self.unit)
 
     @property
     def certainty(self) -> str:
@@ -129,43 +128,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     def percent(self) -> str:
         """The share of the reference: ``94 %``; empty without a reference."""
         return "" if self.share is None else f"{100 * self.share:.0f} %"
-
-
-_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
-    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
-    "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
-    "1": ((1.0, "x"),),
-}
-
-
-def _scale(value: float, unit: str) -> tuple[float, str]:
-    scales = _SCALES.get(unit, ((1.0, unit),))
-    return next(((s, u) for s, u in scales if abs(value) >= s * 0.9995), scales[-1])
-
-
-def _amount(value: float, unit: str) -> Amount:
-    scale, name = _scale(value, unit)
-    return Amount(number(value / scale), name)
-
-
-def shown(value: float, unit: str) -> str:
-    """A value with three digits in a suitable unit; ``unit``: a finding's unit."""
-    return str(_amount(value, unit))
-
-
-def span(interval: Interval, unit: str) -> str:
-    """Ends of an interval in the unit that suits its value; empty where exact or unknown."""
-    if not interval.known or interval.low == interval.high:
-        return ""
-    scale, _ = _scale(interval.value, unit)
-    low, high = number(interval.low / scale), number(interval.high / scale)
-    return f"{low} to {high}" if low != high else ""
-
-
-def shown_range(interval: Interval, unit: str) -> str:
-    """The ends with their unit, ``55.0 to 55.1 GB/s``; only the value if both ends look alike."""
-    ends = span(interval, unit)
-    return f"{ends} {_scale(interval.value, unit)[1]}" if ends else shown(interval.value, unit)
 
 
 def plain(finding: Finding) -> dict[str, Any]:

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from isthmus import backends
-from isthmus.analysis import hybrid, transfer, wording
+from isthmus.analysis import hybrid, transfer
 from isthmus.analysis.commands import again
-from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.curves import of_curves, of_splits
 from isthmus.analysis.findings.devices import beside, kinds, of_alike, of_other_apis
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict
 from isthmus.analysis.hybrid import Share
-from isthmus.analysis.ratios import groups
+from isthmus.answers import rate_of, time_of
 from isthmus.frames import Frame, Row
 from isthmus.program import Invocation
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import CACHE_BYTES, LARGE, LOWER, PLATEAU_BYTES, SMALL, WORTH
-from isthmus.units import format_size, percent
+from isthmus.units import format_size, number, percent, shown, size_range
 
 WAYS = {
     "write": "copy to device",
@@ -213,7 +213,7 @@ def _better(
     far = common.reach(gain)
     values = {
         "best": names[0], "usual": names[1], "one": names[0], "other": names[1],
-        "ratio": wording.number(gain.value),
+        "ratio": number(gain.value),
         "percent": "an unknown factor" if math.isnan(far) else percent(far),
     }  # fmt: skip
     open_ = common.to_decide(context, *others)
@@ -231,17 +231,17 @@ def _same_size(several: Sequence[Frame]) -> list[Any]:
     if not common_sizes:
         return []
     size = max(common_sizes)
-    return [next(each(frame[frame["bytes"] == size])) for frame in frames]
+    return [next(frame[frame["bytes"] == size].itertuples()) for frame in frames]
 
 
 def _memories(context: AnalysisContext) -> Iterator[Finding]:
     """Yields the ratio of the fastest kind of host memory to the usual one, on each device."""
     writes = context.rows[context.rows["operation"].eq("write") & context.rows["ci_low_s"].notna()]
-    for (device, *_), rows in groups(writes, ["device", "axes", "clock"]):
+    for (device, *_), rows in writes.groups(["device", "axes", "clock"]):
         plain = rows[rows["memory"].isin(["pageable", "aligned"])]
         usual = common.at_largest(rows if plain.empty else plain)
         same_size = rows[rows["bytes"] == usual.bytes]
-        others = list(each(same_size[same_size["memory"] != usual.memory]))
+        others = list(same_size[same_size["memory"] != usual.memory].itertuples())
         if common.simulated(context, device) or not others:
             continue
         best = _fastest(context, others)
@@ -313,7 +313,7 @@ def _launches(context: AnalysisContext) -> Iterator[Finding]:
     rows = context.every[context.every["study"] == context.study]
     rows = rows[(rows["operation"] == "launch") & rows["median_s"].gt(0)]
     rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains("through_emulation")]
-    for row in each(rows):
+    for row in rows.itertuples():
         yield common.finding_of(
             context, row, "launch", "start a kernel and wait", time_of(row), "s", ways=WAYS
         )
@@ -368,7 +368,7 @@ def of_apis(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Findi
     for share in shares:
         small = [size for size in share.by_size if size <= SMALL]
         if small:
-            yield _of_share(context, share, ways, wording.sizes(small), share.over(small))
+            yield _of_share(context, share, ways, size_range(small), share.over(small))
     for share in shares:
         for size, time_ratio in share.by_size.items():
             yield _of_share(context, share, ways, format_size(size), time_ratio, size)

@@ -33,7 +33,7 @@ from isthmus.analysis import limits
 from isthmus.analysis.commands import again, is_address, points_of
 from isthmus.analysis.findings import causes
 from isthmus.analysis.findings.common import reference_of
-from isthmus.analysis.findings.finding import Cause, CauseKind, Finding, Verdict, shown
+from isthmus.analysis.findings.finding import Cause, CauseKind, Finding, Verdict
 from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.sentences import say
 from isthmus.frames import Frame, Series
@@ -41,7 +41,7 @@ from isthmus.program import Invocation, invocation
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.text import counted
 from isthmus.thresholds import FAIR, GOOD, LAUNCH_S
-from isthmus.units import percent
+from isthmus.units import percent, shown
 
 _WORST = ("impossible", "below", "unknown", "normal")
 _NOT_TRUE = "above_link_limit|zero_copy"
