@@ -22,7 +22,7 @@ from isthmus.series import Array, Series, array_of, key_of, missing, positions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Frame", "Groups", "Row", "Series", "concat", "missing"]
+__all__ = ["Frame", "Groups", "Row", "Series", "concat", "missing", "whole"]
 
 
 class Row(dict[str, Any]):
@@ -348,3 +348,8 @@ def concat(parts: Iterable[Frame]) -> Frame:
         },
         index=np.arange(sum(map(len, frames))),
     )
+
+
+def whole(value: Any) -> Any:
+    """An axis value as text, where a whole number that a frame stores as a float is whole again."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -253,7 +253,7 @@ def shown(value: float, unit: str) -> str:
 
 def span(value: float, least: float, most: float, unit: str) -> str:
     """Ends of an interval in the unit that suits its value; empty where exact or unknown."""
-    if not (math.isfinite(least) and math.isfinite(most)) or least == most:
+    if math.isnan(least) or math.isnan(most) or least == most:
         return ""
     scale, _ = _scale(value, unit)
     low, high = number(least / scale), number(most / scale)

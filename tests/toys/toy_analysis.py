@@ -23,7 +23,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     """The fastest point."""
     if context.rows.empty:
         return []
-    best = common.at_peak(context.rows)
+    best = common.picks(context.rows).peak
     one = common.finding_of(
         context, best, "", "hops", rate_of(best), "B/s", evidence="rates",
         sentence=filled("Copies over {hops} buffers: {rate} ({who}).", hops=str(best.hops),

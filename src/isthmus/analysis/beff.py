@@ -10,8 +10,8 @@ import numpy as np
 
 from isthmus.analysis import ratios, reproduction
 from isthmus.analysis.context import AnalysisContext
-from isthmus.analysis.ratios import divide, medians
-from isthmus.analysis.summary import measured_on, trusted
+from isthmus.analysis.ratios import divide
+from isthmus.analysis.summary import measured_on, medians, trusted
 from isthmus.answers import Rows, interval_of, question, rate_of, time_of
 from isthmus.boards import Board
 from isthmus.frames import Frame, Series, concat

@@ -25,8 +25,8 @@ from isthmus.analysis.quantities import (
     size_class,
     trusted_logs,
 )
-from isthmus.analysis.ratios import complete, with_axes
-from isthmus.analysis.summary import measured_on, simulated_devices
+from isthmus.analysis.ratios import complete
+from isthmus.analysis.summary import measured_on, simulated_devices, with_axes
 from isthmus.errors import UsageError
 from isthmus.frames import Frame, Series, concat
 from isthmus.program import invocation

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.analysis import reproduction, transfer
+from isthmus.analysis.commands import again
 from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.devices import of_alike
@@ -16,7 +17,7 @@ from isthmus.answers import Rows, interval_of, question, rate_of, time_of
 from isthmus.boards import Board
 from isthmus.frames import Frame, Row
 from isthmus.models import host_memory
-from isthmus.statistics import Interval, exact, judge
+from isthmus.statistics import Interval, exact, judge, simultaneous
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import AS_FAST, PEAK_ON_HOST, WORTH_COPYING
 from isthmus.units import format_size, percent, shown
@@ -109,7 +110,9 @@ def knee(context: AnalysisContext) -> Rows:
         peak, last = group.iloc[int(group["bandwidth_Bps"].argmax())], group.iloc[-1]
         kept = group[group["bandwidth_Bps"] >= AS_FAST * peak.bandwidth_Bps]["bytes"]
         left = rate_of(last).over(rate_of(peak))
-        loss = exact(1.0).minus(left.with_confidence(context.simultaneous(len(group) - 1)))
+        loss = exact(1.0).minus(
+            left.with_confidence(simultaneous(context.confidence, len(group) - 1))
+        )
         key = (last.device, last.operation, last.target, last.memory, peak.axes, last.clock)
         yield *key, peak.bytes, int(kept.iloc[0]), int(kept.iloc[-1]), last.bytes, loss
 
@@ -176,7 +179,7 @@ def direct(context: AnalysisContext) -> Rows:
         sweeps = copy_s.value / extra if extra > 0 else np.inf
         ratio = host.over(copy_s.plus(card))
         key = (on_host.device, on_host.operation, on_host.clock, on_host.bytes, copied.memory)
-        once = ratio.with_confidence(context.simultaneous(len(comparable)))
+        once = ratio.with_confidence(simultaneous(context.confidence, len(comparable)))
         yield *key, host.value, copy_s.value, card.value, once, sweeps
 
 
@@ -226,26 +229,25 @@ def _series(context: AnalysisContext) -> Iterator[Frame]:
 def _unreached(context: AnalysisContext) -> Iterator[Finding]:
     """Yields rates of device memory, for devices whose kernels have no rate on host memory."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
-    for device in filter(context.is_reported, rows["device"].unique()):
+    for device in filter(context.reported.__contains__, rows["device"].unique()):
         of_device = rows[rows["device"] == device]
         own = of_device[of_device["operation"] != "bandwidth"]
         if not of_device["target"].eq("host").any() and len(own):
             yield common.finding_of(
-                context, row := common.at_largest(own), "host_unreached",
+                context, row := common.picks(own).largest, "host_unreached",
                 WAYS[row.operation].replace("host", "device") + ", {size}",
-                rate_of(row, context.confidence), "B/s", reference=common.reference_of(row),
+                rate_of(row, context.confidence), "B/s", reference=common.limit_of(row).reference,
                 remark="no host memory",
             )  # fmt: skip
 
 
 def _rate(context: AnalysisContext, rows: Frame) -> Finding:
-    row = common.at_plateau(rows)
-    rate, limit = rate_of(row, context.confidence), common.reference_of(row)
-    verdict = common.verdict_of(rate.value / limit.value if limit else None)
+    row = common.picks(rows).plateau
+    rate, limit = rate_of(row, context.confidence), common.limit_of(row)
     return common.finding_of(
-        context, row, "rate_of_limit" if limit else "rate_alone", "{what}, {size}", rate, "B/s",
-        ways=WAYS, values={"reference": "the link"}, reference=limit, verdict=verdict,
-        remark=common.REMARKS.get(verdict, ""), evidence="crossing",
+        context, row, "rate_of_limit" if limit.reference else "rate_alone", "{what}, {size}",
+        rate, "B/s", ways=WAYS, values={"reference": "the link"}, reference=limit.reference,
+        verdict=limit.verdict, remark=limit.remark, evidence="crossing",
     )  # fmt: skip
 
 
@@ -272,14 +274,16 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
             values={"direct": shown(direct_s.value, "s"), "copy": shown(copy_s, "s")},
             reference=Reference(kind="other", value=copy_s, name="copy first"), share=None,
             verdict=verdict, remark=remark, evidence="direct",
-            action=common.to_decide(context, str(row.device)) if chosen == "undecided" else "",
+            action=again(context.run, context.study, [str(row.device)], longer=True)
+            if chosen == "undecided" else "",
         )  # fmt: skip
 
 
 def _peaks(context: AnalysisContext, series: Sequence[Frame]) -> Iterator[Finding]:
     """Yields peaks of series that lie well above the rate of the largest buffer."""
     for rows in series:
-        last, top = common.at_largest(rows), common.at_peak(rows)
+        picks = common.picks(rows)
+        last, top = picks.largest, picks.peak
         if top.bandwidth_Bps >= PEAK_ON_HOST * last.bandwidth_Bps:
             slow = shown(float(last.bandwidth_Bps), "B/s")
             yield common.finding_of(

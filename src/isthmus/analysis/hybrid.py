@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from isthmus.analysis.context import AnalysisContext
-from isthmus.analysis.ratios import Memories, by_memory, medians, pairs, ratio, software_only
-from isthmus.analysis.summary import simulated_devices
+from isthmus.analysis.ratios import Memories, by_memory, pairs, ratio
+from isthmus.analysis.summary import medians
 from isthmus.answers import Rows, interval_of, question
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, simultaneous
 from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import size_range
 
@@ -39,7 +39,7 @@ def per_call(context: AnalysisContext) -> Rows:
     has are included.
     """
     times = medians(context.run, context.study, "na")
-    times = times[times["device"].isin(software_only(context.run))]
+    times = times[times["device"].isin(context.software)]
     series = dict(times.groups(_ONE))
     alone = dict(series)
     for pair in pairs(context.run, times):
@@ -82,12 +82,12 @@ def estimated(context: AnalysisContext) -> Rows:
     """Yields the estimated time of each point: measured software plus simulated crossing."""
     rows = context.every[context.every["study"] == context.study]
     simulated = rows[
-        rows["device"].isin(simulated_devices(context.run))
+        rows["device"].isin(context.simulated)
         & rows["clock"].eq("simulated")
         & rows["verified"].ne("false")
         & rows["median_s"].gt(0)
     ]
-    bare = rows["device"].isin(software_only(context.run))
+    bare = rows["device"].isin(context.software)
     software = rows[bare & rows["clock"].eq("host") & rows["samples"].gt(0)]
     for row in simulated.merge(
         software.drop_duplicates(_POINT), on=_POINT, suffixes=("", "_alone")
@@ -168,7 +168,7 @@ def shares(context: AnalysisContext) -> list[Share]:
                     size: a.over(b) if ahead else b.over(a) for size, (a, b) in times.items()
                 }
                 shares_.append(Share(*names, axes, by_size))
-    together = context.simultaneous(sum(len(share.by_size) + 1 for share in shares_))
+    together = simultaneous(context.confidence, sum(len(share.by_size) + 1 for share in shares_))
     return [
         share._replace(by_size={n: r.with_confidence(together) for n, r in share.by_size.items()})
         for share in shares_

@@ -22,7 +22,17 @@ from isthmus.frames import Frame
 from isthmus.models import serial
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord, Point, Run
-from isthmus.thresholds import PLATEAU, SETTLED
+from isthmus.statistics import relevant
+from isthmus.thresholds import (
+    DRIFT,
+    KERNEL_NOISE,
+    LARGE,
+    NO_MEMORY_BPS,
+    NOTHING_BPS,
+    PLATEAU,
+    SETTLED,
+    SMALL,
+)
 
 Name = Literal["link", "links", "device memory", "memcpy"]
 COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source", "plateau")
@@ -38,6 +48,12 @@ _STEP = 8
 by at most this factor."""
 _NO_LINKS = ("mpi", "staged")
 """Channels between devices whose messages do not use the links between the devices."""
+
+
+_BOTH_AT_ONCE = (
+    ("bidirectional", "read", "write"), ("bandwidth", "read_bandwidth", "write_bandwidth"),
+)  # fmt: skip
+"""Operations that use both directions at once, each with the operations of one direction."""
 
 
 class Limit(NamedTuple):
@@ -175,6 +191,97 @@ def memory_copies(run: Run) -> frozenset[str]:
     """Devices that only copy within host memory; their rates are limits for other devices."""
     unreal = {device.address for device in run.devices if not device.real}
     return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
+
+
+def mark_untrue(frame: Frame, precision: float, axes: Sequence[str]) -> None:
+    """Flags rates that no data had, and empties those of operations that moved nothing."""
+    _mark_idle(frame, axes)
+    _mark_above_sum(frame, precision, axes)
+
+
+def _mark_idle(frame: Frame, axes: Sequence[str]) -> None:
+    """Flags rows whose time does not grow with size: no data moved. Empties their bandwidth.
+
+    Verified rows that differ in size only are judged by ``_copies_nothing`` and ``_is_idle``.
+    """
+    seen = frame["verified"] == "true"
+    kernels = frame["initiator"] == "kernel"
+    copies = seen & (frame["direction"] != "") & ~kernels
+    keys = ["study", "device", "operation", "memory", "clock", *axes]
+    for some, moved_nothing in (
+        (copies, _copies_nothing), (seen & kernels & (frame["clock"] == "host"), _is_idle),
+    ):  # fmt: skip
+        idle = [
+            group.index
+            for _, group in frame[some].groupby(keys, dropna=False)
+            if moved_nothing(group.sort_values("bytes"))
+        ]
+        if idle:
+            rows = np.isin(frame.index, np.concatenate(idle))
+            frame.set(rows, "bandwidth_Bps", np.nan)
+            _add_flag(frame, rows, "zero_copy")
+
+
+def _copies_nothing(sizes: Frame) -> bool:
+    """Whether copies across the link moved no data.
+
+    It did if 1 MiB or more takes at most twice the time of 4 KiB or less, and the additional bytes
+    would need a rate that no link has. It also did if the largest size needs such a rate. For
+    kernels ``_is_idle`` decides: a disturbed launch can hide that their time grows with size.
+    """
+    low, high = sizes[sizes["bytes"] <= SMALL], sizes[sizes["bytes"] >= LARGE]
+    if low.empty or high.empty:
+        return False
+    short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
+    largest = float(high["bytes"].iloc[-1])
+    more = largest - low["bytes"].median()
+    grows = long > 2 * short or more <= NOTHING_BPS * (long - short)
+    return not grows or largest > NOTHING_BPS * long
+
+
+def _is_idle(sizes: Frame) -> bool:
+    """Whether a kernel moved no data: the additional bytes would need a rate that no memory has.
+
+    Additional bytes are those of the largest size beyond the smallest. Their time is that of the
+    largest size beyond the shortest sample, but at least ``KERNEL_NOISE`` of that sample. No memory
+    has ``NO_MEMORY_BPS``.
+    """
+    more = float(sizes["bytes"].iloc[-1] - sizes["bytes"].iloc[0])
+    shortest = float(sizes["min_s"].min())
+    longer = float(sizes["median_s"].iloc[-1]) - shortest
+    return more > NO_MEMORY_BPS * max(longer, KERNEL_NOISE * shortest)
+
+
+def _mark_above_sum(frame: Frame, precision: float, axes: Sequence[str]) -> None:
+    """Flags rates of both directions at once that exceed the sum of what each reaches alone.
+
+    Rows without a link are left out: caches of a processor can exceed the sum. A measured rate is
+    flagged only above ``DRIFT``, and only if several processes measured the rate.
+    """
+    same = ["study", "device", "memory", "bytes", "clock", *axes]
+    ends = frame[same].assign(
+        label=frame.index,
+        least=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_high_s"],
+        most=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_low_s"],
+    )
+    one_process = frame.index[frame["flags"].str.contains(r"\bwithin\b").values]
+    for both, *alone in _BOTH_AT_ONCE:
+        rates = ends[frame["operation"].eq(both) & frame["limit"].eq("link")]
+        for single in alone:
+            most_alone = ends[frame["operation"].eq(single)][[*same, "most"]]
+            rates = rates.merge(most_alone.rename({"most": single}), on=same)
+        slack = np.where(rates["clock"] == "simulated", 0.0, DRIFT)
+        together = sum(rates[single] for single in alone)
+        most = (1 + np.maximum(relevant(precision), slack)) * together
+        above = (rates["least"] > most) & ~rates["label"].isin(one_process)
+        _add_flag(frame, np.isin(frame.index, rates[above]["label"].values), "above_sum")
+
+
+def _add_flag(frame: Frame, rows: NDArray[np.bool_], flag: str) -> None:
+    frame["flags"] = [
+        ";".join(sorted({*str(flags).split(";"), flag} - {""})) if marked else flags
+        for flags, marked in zip(frame["flags"], rows, strict=True)
+    ]
 
 
 def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:

@@ -304,14 +304,14 @@ def _accesses(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _on(context: AnalysisContext, row: Any, what: str) -> str:
-    return f"{common.title(context, row.device)}, {what}"
+    return f"{context.titles[row.device]}, {what}"
 
 
 def _stores(context: AnalysisContext) -> Iterator[Finding]:
     """Yields the highest rate at which a core stores to the device."""
     table = bandwidths(context).table
     for _, stores in table[table["operation"] == "store"].groups(["device"]):
-        row = common.at_peak(stores)
+        row = stores.row(stores["bandwidth_Bps"].idxmax())
         share, reference = float(row.limit_share), None
         if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="link")

@@ -7,24 +7,16 @@ without a device, to compare their software.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.summary import (
-    estimate,
-    is_timer_bound,
-    simulated_devices,
-    too_short,
-)
 from isthmus.frames import Frame, missing
-from isthmus.results.run_file import Point, Rerun, Run, Verified
+from isthmus.results.run_file import Run
 from isthmus.statistics import LOOKS, Interval, over_processes
 from isthmus.units import size_range
-
-_MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
 
 
 class Ratio(NamedTuple):
@@ -77,28 +69,6 @@ class Pair(NamedTuple):
         return self.device, self.reference, self.operation, str(self.memories), self.axes
 
 
-def varying_axes(points: Iterable[Point]) -> list[str]:
-    """Names of the axes in which these points differ, in order."""
-    values: dict[str, set[int | str]] = {}
-    for point in points:
-        for name, value in point.axes.items():
-            if value != "":  # empty: the operation lacks the axis
-                values.setdefault(name, set()).add(value)
-    return [name for name, used in values.items() if len(used) > 1]
-
-
-def with_axes(frame: Frame, names: Sequence[str]) -> Frame:
-    """Adds the column ``axes``: values of the named columns in words."""
-    columns = [[f"{n} {whole(v)}" if not missing(v) else "" for v in frame[n]] for n in names]
-    texts = [", ".join(filter(None, words)) for words in zip(*columns, strict=True)]
-    return frame.assign(axes=texts if names else "")
-
-
-def whole(value: Any) -> Any:
-    """An axis value as text, where a whole number that a frame stores as a float is whole again."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def first_bank(rows: Frame) -> Frame:
     """Rows of the first measured bank of each card; all rows of devices without banks."""
     if "bank" not in rows:
@@ -113,47 +83,6 @@ def first_bank(rows: Frame) -> Frame:
             dtype=bool,
         )
     ]
-
-
-def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
-    """Yields a point's reruns with this verification and a host time above clock resolution."""
-    if all(rerun.verified != "false" for rerun in point.reruns):
-        for rerun in point.reruns:
-            measured = "host" in rerun.clocks and rerun.clocks["host"].ticks
-            if rerun.verified == verified and measured and not is_timer_bound(rerun):
-                yield rerun
-
-
-def medians(
-    run: Run, study: str, verified: Verified = "true", points: Sequence[Point] | None = None
-) -> Frame:
-    """Logarithms of each trusted rerun's median host time, and of the ends of its 95 % interval.
-
-    ``points``: points of the run that count; None: all.
-    """
-    simulated = simulated_devices(run)
-    points = run.points if points is None else points
-    axes = varying_axes(point for point in points if point.study == study)
-    columns: dict[str, list[object]] = {name: [] for name in (*_MEDIANS, *axes)}
-    for point in points:
-        # Host times above an emulated card are of software: they do not hold for a board.
-        if point.study != study or point.device in simulated:
-            continue
-        for rerun in _trusted(point, verified):
-            interval = estimate([rerun])
-            if too_short(interval, [rerun]):
-                continue
-            identity = (point.device, point.api, point.operation, point.memory, point.bytes)
-            row = (*identity, rerun.rerun, *interval[:3])
-            for name, value in zip(_MEDIANS, row, strict=True):
-                columns[name].append(value)
-            for name in axes:
-                columns[name].append(point.axes.get(name, math.nan))
-    frame = Frame(columns)
-    with np.errstate(divide="ignore"):
-        for name in _MEDIANS[-3:]:
-            frame[name] = np.log(frame[name].values.astype(np.float64))
-    return with_axes(frame, axes)[[*_MEDIANS, "axes"]]
 
 
 def divide(numerator: Frame, denominator: Frame) -> Frame:

@@ -18,11 +18,10 @@ import msgspec
 from isthmus import boards, published
 from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.hybrid import estimated
-from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import resolved, simulated_devices, summarise
 from isthmus.answers import Rows, question, rate_of, time_of
 from isthmus.boards import Board
-from isthmus.frames import Frame
+from isthmus.frames import Frame, whole
 from isthmus.published.source import Figure, Row, Source, Term
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
 from isthmus.statistics import Interval, exact, location, over_processes

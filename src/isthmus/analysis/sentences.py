@@ -15,6 +15,7 @@ NAMES = frozenset({"who", "best", "usual", "one", "other"})
 
 TEMPLATES = MappingProxyType(
     {
+        "stated": "{subject}: {fact}.",
         # Templates of study transfer
         "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
@@ -151,8 +152,16 @@ _CAPITALS = ("{what}", "{best} memory")
 
 
 def say(template: str, /, **values: str) -> str:
-    """The template of this name, filled in; raises KeyError for an unknown template or value."""
-    return filled(TEMPLATES[template], **values)
+    """The template of this name, filled in; raises KeyError for an unknown template or value.
+
+    A value ``short_X`` replaces ``X`` if the sentence would be too long.
+    """
+    text = filled(TEMPLATES[template], **values)
+    short = {f"short_{name}" for name in values} & values.keys()
+    if len(text) <= LONGEST or not short:
+        return text
+    shorter = {name.removeprefix("short_"): values[name] for name in short}
+    return filled(TEMPLATES[template], **(values | shorter))
 
 
 def filled(text: str, /, **values: str) -> str:

@@ -11,11 +11,11 @@ from isthmus import backends
 from isthmus.analysis import hybrid, reproduction
 from isthmus.analysis.context import SERIES, AnalysisContext
 from isthmus.analysis.hybrid import estimated
-from isthmus.analysis.ratios import Ratio, by_size, complete, divide, medians, ratio, software_only
+from isthmus.analysis.ratios import Ratio, by_size, complete, divide, ratio
 from isthmus.answers import Rows, question, rate_of
 from isthmus.boards import Board
 from isthmus.frames import Frame, Series
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, judge, simultaneous
 from isthmus.statistics.fits import Curve, curve_of, half_bandwidth
 from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import format_size, percent
@@ -141,7 +141,7 @@ def _of_board(board: Board, operation: str, seconds: float) -> dict[str, float]:
 def _above_nothing(context: AnalysisContext, row: Any) -> float | None:
     """Seconds of the same call on an API without a device, in this run; None if not measured."""
     every = context.every
-    same = every["device"].isin(software_only(context.run)) & every["api"].eq(row.api)
+    same = every["device"].isin(context.software) & every["api"].eq(row.api)
     for name in ("study", "operation", "memory", "bytes", "axes", "clock"):
         same &= every[name].eq(getattr(row, name))
     median_s = every[same]["median_s"]
@@ -183,7 +183,7 @@ def small(context: AnalysisContext) -> Rows:
     """Yields the ratio of two devices' times for small transfers."""
     for pair in context.pairs:
         some = pair.times[pair.times["bytes"].between(1, SMALL)]
-        interval = ratio(some, context.simultaneous(len(context.pairs)))
+        interval = ratio(some, simultaneous(context.confidence, len(context.pairs)))
         if interval:
             single = by_size(some, context.confidence)["ratio"]
             ends = (single.min(), single.max())
@@ -192,7 +192,7 @@ def small(context: AnalysisContext) -> Rows:
                 interval.over,
                 *interval.cells,
                 *ends,
-                context.judge(interval.interval),
+                judge(interval.interval, context.least),
             )
 
 
@@ -204,11 +204,13 @@ def indistinguishable(context: AnalysisContext) -> Rows:
     """Yields the size from which on no relevant difference between two devices is significant."""
     sizes = sum(pair.times["bytes"].nunique() for pair in context.pairs)
     for pair in context.pairs:
-        single = by_size(pair.times, context.simultaneous(sizes))
+        single = by_size(pair.times, simultaneous(context.confidence, sizes))
         if single.empty:
             continue
         ratios = single[["ratio", "low", "high"]].itertuples()
-        differs = np.array([context.judge(Interval(*r)) in {"slower", "faster"} for r in ratios])
+        differs = np.array(
+            [judge(Interval(*r), context.least) in {"slower", "faster"} for r in ratios]
+        )
         alike = single.iloc[int(np.flatnonzero(differs)[-1]) + 1 if differs.any() else 0 :]
         where = "never" if alike.empty else "from" if differs.any() else "all"
         size = np.nan if alike.empty else alike["bytes"].iloc[0]
@@ -224,7 +226,7 @@ def indistinguishable(context: AnalysisContext) -> Rows:
 )  # fmt: skip
 def throttle(context: AnalysisContext) -> Rows:
     """Says whether a read or a write takes longer in alternating pairs than by itself."""
-    measured = medians(context.run, context.study)
+    measured = context.medians
     parts: list[tuple[tuple[str, ...], Frame]] = []
     for both, single in _HALVES.items():
         halves, alone = (measured[measured["operation"] == name] for name in (both, single))
@@ -236,7 +238,7 @@ def throttle(context: AnalysisContext) -> Rows:
                 if not complete(part).empty:
                     parts.append(((device, both, single, memory, axes), part))
     for names, part in parts:
-        slowdown = ratio(part, context.simultaneous(len(parts)))
+        slowdown = ratio(part, simultaneous(context.confidence, len(parts)))
         if slowdown:
             yield *names, slowdown.over, *slowdown.cells, _slowed(context, slowdown.interval)
 
@@ -247,7 +249,7 @@ def _slowed(context: AnalysisContext, slowdown: Interval) -> str:
         "slower": f"yes, by {percent(more)}",
         "faster": f"no, {percent(-more)} less time",
         "same": "no difference",
-    }.get(context.judge(slowdown), "cannot tell")
+    }.get(judge(slowdown, context.least), "cannot tell")
 
 
 @question(

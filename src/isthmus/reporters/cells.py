@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isthmus.analysis import wording
-from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import CLOCKS, COLUMNS, measured_on
-from isthmus.frames import Frame, Series
+from isthmus.frames import Frame, Series, whole
 from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.units import (
     Amount,

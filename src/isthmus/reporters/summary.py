@@ -9,9 +9,8 @@ from pathlib import Path
 from isthmus import backends, studies
 from isthmus.analysis import wording
 from isthmus.analysis.commands import is_address, ranks_of, resumed
-from isthmus.analysis.context import studies_in
+from isthmus.analysis.context import beside, studies_in
 from isthmus.analysis.findings import Finding, findings
-from isthmus.analysis.findings.devices import beside
 from isthmus.analysis.flags import disturbed
 from isthmus.analysis.host_state import variation
 from isthmus.analysis.reproduction import rows_of_card

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain
+from isthmus.analysis.sentences import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from isthmus.frames import Frame
     from isthmus.results.run_file import Run
@@ -36,7 +37,17 @@ def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
             of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda finding: not finding.headline)
             results += of_study
-    return _headed_by(list(verdicts(run, rows)), results)
+    return written(_headed_by(list(verdicts(run, rows)), results))
+
+
+def written(findings: Iterable[Finding]) -> list[Finding]:
+    """Writes the sentences, last of all, from the findings' templates and values."""
+    return [
+        msgspec.structs.replace(finding, sentence=say(finding.template, **finding.values))
+        if finding.template
+        else finding
+        for finding in findings
+    ]
 
 
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:

@@ -13,10 +13,9 @@ from isthmus.analysis import beff
 from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference
-from isthmus.analysis.sentences import say
 from isthmus.answers import interval_of
 from isthmus.program import quoted
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, judge, simultaneous
 from isthmus.statistics.fits import NO_LAW
 from isthmus.studies.base import Analysis
 from isthmus.units import number, shown
@@ -67,16 +66,17 @@ def _better(context: AnalysisContext, means: Sequence[tuple[str, Finding]]) -> I
         if first.interval is None or second.interval is None:
             continue
         gain = first.interval.over(second.interval)
-        gain = gain.with_confidence(context.simultaneous(len(ranked) - 1))
+        gain = gain.with_confidence(simultaneous(context.confidence, len(ranked) - 1))
         # ``judge`` expects a ratio of times; ``gain`` is one of rates, so "slower" means faster.
-        if context.judge(gain) == "slower":
+        if judge(gain, context.least) == "slower":
             yield msgspec.structs.replace(
                 first, subject=f"{best} over {usual}", quantity="b_eff",
                 interval=gain, unit="1", reference=None, share=None,
                 verdict="faster", remark=f"use channel {best}",
                 action=f"--channel {quoted(best)}", evidence="channels",
-                sentence=say("better_channel", best=best, usual=usual,
-                             ratio=number(gain.value), who=first.subject),
+                template="better_channel",
+                values={"best": best, "usual": usual, "ratio": number(gain.value),
+                        "who": first.subject},
             )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def _finding(
 ) -> Finding:  # fmt: skip
     """Makes a finding by ``common.finding_of`` that also names the ranks and the channel."""
     count = int(getattr(row, "ranks", 1) or 1)
-    who = f"{common.title(context, row.device)}, {count} rank{'s' if count > 1 else ''}"
+    who = f"{context.titles[row.device]}, {count} rank{'s' if count > 1 else ''}"
     words = {"channel": str(row.channel), **values}
     return common.finding_of(
         context, row, template, quantity, interval, unit, who=who, values=words, **fields
@@ -124,7 +124,7 @@ def _largest(context: AnalysisContext) -> Iterator[Finding]:
         share, reference = float(getattr(row, "limit_share", np.nan)), None
         if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="links")
-        ring = reference is not None and common.simulated(context, str(row.device))
+        ring = reference is not None and row.device in context.simulated
         yield _finding(
             context, row, "rate_of_limit" if reference else "rate_alone",
             "messages of {size}, channel {channel}", interval_of(row, "bandwidth_Bps"), "B/s",

@@ -157,7 +157,7 @@ def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
 
 def _again(run: Run, device: DeviceRecord) -> Invocation | str:
     """The command to measure again: other times later mean that another user slowed the link."""
-    return again(run, "transfer", [device.address]) or ""
+    return again(run, "transfer", [device.address])
 
 
 def explains(check: Check, rows: Frame, slowest: Any) -> bool:
@@ -262,7 +262,7 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
 
 
 def _bounce(run: Run, device: DeviceRecord, memory: str, other: str, evidence: str) -> Cause:
-    command = again(run, "transfer", [device.address], {"memory": f"{memory},{other}"}) or ""
+    command = again(run, "transfer", [device.address], {"memory": f"{memory},{other}"})
     return Cause(kind="bounce", of=memory, evidence=evidence, command=command)
 
 
@@ -272,7 +272,7 @@ def _unexplained(
 ) -> Iterator[Cause]:  # fmt: skip
     """Yields possible causes where no check is bad, with the commands that decide."""
     if filling is not None:
-        command = again(run, "transfer", [device.address, str(filling.device)]) or ""
+        command = again(run, "transfer", [device.address, str(filling.device)])
         filled = f"{filling.device} reaches {percent(filling.limit_share)} of the same link"
         yield Cause(kind="api", evidence=filled, command=command)
         return

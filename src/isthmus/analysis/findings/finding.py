@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -71,8 +72,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     interval: Interval | None
     unit: str
     """Unit of the interval: "s", "B/s", "1" for a ratio."""
-    sentence: str
-    """Plain English in at most 100 characters (``analysis.sentences``)."""
+    template: str = ""
+    """Name of the sentence's template in ``analysis.sentences``; empty: ``sentence`` is set."""
+    values: Mapping[str, str] = {}
+    """Values of the template."""
+    sentence: str = ""
+    """Plain English in at most 100 characters; ``findings`` writes the sentences last."""
     reference: Reference | None = None
     share: float | None = None
     """Figure divided by the reference's value; None without a reference."""
@@ -133,6 +138,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 def plain(finding: Finding) -> dict[str, Any]:
     """A finding as plain data for JSON: interval ends by name, unknown values as null."""
     data = msgspec.structs.asdict(finding)
+    del data["template"], data["values"]  # the sentence has them
     if finding.interval is not None:
         ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
         # JSON has no NaN.

@@ -32,10 +32,9 @@ import numpy as np
 from isthmus.analysis import limits
 from isthmus.analysis.commands import again, is_address, points_of
 from isthmus.analysis.findings import causes
-from isthmus.analysis.findings.common import reference_of
+from isthmus.analysis.findings.common import limit_of
 from isthmus.analysis.findings.finding import Cause, CauseKind, Finding, Verdict
 from isthmus.analysis.findings.reached import known_of
-from isthmus.analysis.sentences import say
 from isthmus.frames import Frame, Series
 from isthmus.program import Invocation, invocation
 from isthmus.results.run_file import DeviceRecord, Run
@@ -135,7 +134,7 @@ def _without_large(
 ) -> Finding:  # fmt: skip
     """Returns the verdict that checks alone give, without a large copy whose data arrived."""
     why: CauseKind = "no_large_copy" if copies["limit"].eq("link").any() else "hidden_link"
-    command = again(run, str(rows["study"].iloc[0]), [device.address]) or ""
+    command = again(run, str(rows["study"].iloc[0]), [device.address])
     open_ = [Cause(kind=why, evidence="", command=command)] if len(copies) else []
     bad = causes.bad_checks(run, device)
     lower = [causes.by_check(*pair) for pair in bad if pair[0].lowers_limit]
@@ -244,8 +243,8 @@ def _finding(
     return Finding(
         study="", subject=device.address, quantity="use of the link", interval=None,
         unit="", verdict=verdict, share=None if low is None else float(low.limit_share),
-        reference=None if low is None else reference_of(low), causes=list(device_causes),
-        remark=first.name if first else verdict, sentence=say(kind, **values),
+        reference=None if low is None else limit_of(low).reference, causes=list(device_causes),
+        remark=first.name if first else verdict, template=kind, values=values,
         action=action,
         device=device.address,
     )  # fmt: skip
