@@ -6,8 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from isthmus import backends, boards, studies
-from isthmus.analysis.limits import memory_copies
-from isthmus.analysis.ratios import Pair, pairs, software_only
+from isthmus.analysis.ratios import Pair, pairs
 from isthmus.analysis.summary import select, summarise
 from isthmus.answers import Answer
 from isthmus.backends import BackendDescription
@@ -46,9 +45,8 @@ class AnalysisContext:
     simulated: frozenset[str]
     """Addresses of models, whose times are simulated."""
     software: frozenset[str]
-    """Addresses of APIs without a device: see ``ratios.software_only``."""
+    """As in ``summary.Selected``, like the next."""
     copies: frozenset[str]
-    """Addresses of devices that are plain memory copies."""
     reported: frozenset[str]
     """Addresses that findings name; a plain memory copy is only a reference for devices."""
     beside: Mapping[str, str]
@@ -69,7 +67,7 @@ class AnalysisContext:
         devices = {device.address: device for device in run.devices}
         addresses = dict.fromkeys([*devices, *(point.device for point in run.points)])
         titles = {address: _title(address, devices.get(address)) for address in addresses}
-        copies, others = memory_copies(run), beside(run)
+        copies, others = selected.copies, beside(run)
         measured = set(selected.rows["device"])
         return cls(
             run=run,
@@ -88,8 +86,8 @@ class AnalysisContext:
             boards={
                 address: boards.of_device(device.properties) for address, device in devices.items()
             },
-            simulated=frozenset(device.address for device in run.devices if device.simulated),
-            software=software_only(run),
+            simulated=selected.simulated,
+            software=selected.software,
             copies=copies,
             reported=frozenset(addresses) - (frozenset() if measured <= copies else copies),
             beside=others,

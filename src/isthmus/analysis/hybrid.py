@@ -19,6 +19,7 @@ from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.ratios import Memories, by_memory, pairs, ratio
 from isthmus.analysis.summary import medians
 from isthmus.answers import Rows, interval_of, question
+from isthmus.frames import Frame
 from isthmus.statistics import Interval, simultaneous
 from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import size_range
@@ -132,20 +133,21 @@ class Share(NamedTuple):
 )
 def api_shares(context: AnalysisContext) -> Rows:
     """Yields the ratio of the estimated times of two APIs above the same card, by size."""
-    for *pair, by_size in shares(context):
+    for *pair, by_size in shares(context, estimated(context).table):
         for size, time_ratio in by_size.items():
             yield *pair, "hybrid", size, time_ratio
 
 
-def shares(context: AnalysisContext) -> list[Share]:
+def shares(context: AnalysisContext, estimates: Frame) -> list[Share]:
     """Compares every two APIs on the same emulated card, for each operation that both have.
 
     Equal kinds of memory are compared; if each API has only one kind, these two are. Intervals are
-    simultaneous over all sizes and over each pair's mean over sizes.
+    simultaneous over all sizes and over each pair's mean over sizes. ``estimates``: table of
+    ``estimated``.
     """
     cards = {d.address: (d.properties.get("emulated_card"), d.api) for d in context.run.devices}
     shares_ = []
-    for (operation, axes), rows in estimated(context).table.groups(["operation", "axes"]):
+    for (operation, axes), rows in estimates.groups(["operation", "axes"]):
         for reference, device in combinations(dict.fromkeys(rows["device"]), 2):
             (card, api), (other_card, other_api) = cards[device], cards[reference]
             if card != other_card or api == other_api:

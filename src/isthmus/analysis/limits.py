@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
@@ -73,58 +73,57 @@ _TIMES_THROUGH_BANK = {"stream": 2}
 the byte from the bank, and writes it back."""
 
 
-class Limits:
-    """Limits of the points of one run. Boards and links are looked up once."""
+def of_points(run: Run) -> list[Limit | None]:
+    """The limit of each point's rate, in the run's order; None if none is known."""
+    devices = {device.address: device for device in run.devices}
+    known = {a: boards.of_device(device.properties) for a, device in devices.items()}
+    return [_of_point(point, run, devices, known.get(point.device)) for point in run.points]
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._devices: Mapping[str, DeviceRecord] = {
-            device.address: device for device in run.devices
-        }
-        self._boards = {
-            device.address: boards.of_device(device.properties) for device in run.devices
-        }
 
-    def of(self, point: Point) -> Limit | None:
-        """Returns the limit of a point's rate; None if none is known."""
-        device, board = self._devices.get(point.device), self._boards.get(point.device)
-        if point.operation in {"exchange", "exchange_rank"}:
-            return self._between(point, board)
-        if device is None:
-            return None
-        if point.direction:
-            return _of_link(device, board, point)
-        if point.initiator == "kernel":
-            return _of_memory(device, board, point)
-        links = links_Bps(device) if point.operation.startswith("peer_") else math.nan
-        return Limit(links, "links", "between devices", links) if links > 0 else None
+def _of_point(
+    point: Point, run: Run, devices: Mapping[str, DeviceRecord], board: Board | None
+) -> Limit | None:
+    device = devices.get(point.device)
+    if point.operation in {"exchange", "exchange_rank"}:
+        return _between(point, board, run.environment.get("ranks"), devices)
+    if device is None:
+        return None
+    if point.direction:
+        return _of_link(device, board, point)
+    if point.initiator == "kernel":
+        return _of_memory(device, board, point)
+    links = links_Bps(device) if point.operation.startswith("peer_") else math.nan
+    return Limit(links, "links", "between devices", links) if links > 0 else None
 
-    def _between(self, point: Point, board: Board | None) -> Limit | None:
-        """Returns the limit by the links between ranks: of all ranks, or of one sending rank."""
-        ranks = int(point.axes.get("ranks") or 1)
-        senders = ranks if point.operation == "exchange" else 1
-        if board is not None and board.has("serial"):
-            value = 2 * senders * serial.channel_rate(board)
-            return Limit(value, "links", f"serial channels of {board.name}", value)
-        value = senders * self._links_of_all(point.device)
-        if point.axes.get("channel") in _NO_LINKS or ranks == 1 or not value > 0:
-            return None
-        return Limit(value, "links", "between devices", value)
 
-    def _links_of_all(self, address: str) -> float:
-        """Bytes a second that each of several devices can send to the others.
+def _between(
+    point: Point, board: Board | None, ranks_of_run: object, devices: Mapping[str, DeviceRecord]
+) -> Limit | None:
+    """Returns the limit by the links between ranks: of all ranks, or of one sending rank."""
+    ranks = int(point.axes.get("ranks") or 1)
+    senders = ranks if point.operation == "exchange" else 1
+    if board is not None and board.has("serial"):
+        value = 2 * senders * serial.channel_rate(board)
+        return Limit(value, "links", f"serial channels of {board.name}", value)
+    value = senders * _links_of_all(point.device, ranks_of_run, devices)
+    if point.axes.get("channel") in _NO_LINKS or ranks == 1 or not value > 0:
+        return None
+    return Limit(value, "links", "between devices", value)
 
-        ``address`` joins the devices by ``+``. NaN if a device does not report its links, or if
-        ranks share a device, so that messages stay within it.
-        """
-        ranks = self._run.environment.get("ranks")
-        if isinstance(ranks, list):
-            used = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
-            if len(used) < len(ranks):
-                return math.nan
-        rates = {name: links_Bps(device) for name, device in self._devices.items()}
-        members = [name for name in address.split("+") if name in rates] or [address]
-        return float(np.min([rates.get(name, math.nan) for name in members]))
+
+def _links_of_all(address: str, ranks: object, devices: Mapping[str, DeviceRecord]) -> float:
+    """Bytes a second that each of several devices can send to the others.
+
+    ``address`` joins the devices by ``+``. NaN if a device does not report its links, or if
+    ranks share a device, so that messages stay within it.
+    """
+    if isinstance(ranks, list):
+        used = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
+        if len(used) < len(ranks):
+            return math.nan
+    rates = {name: links_Bps(device) for name, device in devices.items()}
+    members = [name for name in address.split("+") if name in rates] or [address]
+    return float(np.min([rates.get(name, math.nan) for name in members]))
 
 
 def links_Bps(device: DeviceRecord) -> float:  # noqa: N802 - a unit
@@ -185,12 +184,6 @@ def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit
     port = board.number("kernel.width_bytes") * board.hertz("kernel.clock_MHz")
     banks = min(ways, board.whole("memory.banks")) * board.bank_rate()
     return Limit(min(ways * port, banks), "device memory", f"board {board.name}", math.inf)
-
-
-def memory_copies(run: Run) -> frozenset[str]:
-    """Devices that only copy within host memory; their rates are limits for other devices."""
-    unreal = {device.address for device in run.devices if not device.real}
-    return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
 
 
 def mark_untrue(frame: Frame, precision: float, axes: Sequence[str]) -> None:
@@ -284,18 +277,19 @@ def _add_flag(frame: Frame, rows: NDArray[np.bool_], flag: str) -> None:
     ]
 
 
-def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
+def complete(frame: Frame, copying: Collection[str], axes: Sequence[str]) -> Frame:
     """Adds memory copies as limits of copies without a link, and each rate's share of its limit.
 
     A rate below its plateau has no share, because latency bounds it. Two kinds of limit give a
     share at any size: a memory copy of the same size, and links between devices, because effective
-    bandwidth is by definition a mean that includes small messages.
+    bandwidth is by definition a mean that includes small messages. ``copying``: addresses of
+    devices that are plain memory copies.
     """
     frame = frame.copy()
     place = {label: i for i, label in enumerate(frame.index)}
     names = ("limit_Bps", "limit", "limit_source")
     limits = frame.rows(names)
-    for row in _with_memory_copy(frame, run):
+    for row in _with_memory_copy(frame, copying):
         source = f"{row.device_copy} in this run"
         limits[place[row.label]] = (row.bandwidth_Bps_copy, "memcpy", source)
     for at, name in enumerate(names):
@@ -348,7 +342,7 @@ def _settled(rates: Sequence[tuple[int, float]]) -> range:
     return range(last, last + 1) if alone else range(0)
 
 
-def _with_memory_copy(frame: Frame, run: Run) -> Iterator[Any]:
+def _with_memory_copy(frame: Frame, addresses: Collection[str]) -> Iterator[Any]:
     """Yields rows without a limit, joined with the best memory copy of their operation and size.
 
     A row's ``label`` is its label in ``frame``; columns of the memory copy end in ``_copy``.
@@ -356,7 +350,7 @@ def _with_memory_copy(frame: Frame, run: Run) -> Iterator[Any]:
     certain = frame["ci_high_s"] <= _KNOWN * frame["ci_low_s"]
     usable = frame["direction"].ne("") & frame["clock"].eq("host") & frame["bandwidth_Bps"].gt(0)
     usable &= frame["verified"].eq("true")
-    copying = frame["device"].isin(memory_copies(run))
+    copying = frame["device"].isin(addresses)
     copies = frame[usable & copying]
     plain = copies[copies["device"] == "host"]
     copies = copies if plain.empty else plain

@@ -166,12 +166,6 @@ def pairs(run: Run, table: Frame) -> list[Pair]:
     return pairs
 
 
-def software_only(run: Run) -> frozenset[str]:
-    """Addresses of APIs without a device, whose times are those of their software."""
-    devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
-    return frozenset(devices)
-
-
 def by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[Memories, Frame, Frame]]:
     """Yields rows of two devices by common kind of memory, or by each device's only kind."""
     own, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from isthmus import _core, studies
 from isthmus.analysis import host_state, limits
-from isthmus.analysis.limits import Limits
 from isthmus.frames import Frame, Series, missing, whole
 from isthmus.results.run_file import IMPORTED, ClockName, Point, Rerun, Run, Verified
 from isthmus.statistics import (
@@ -190,6 +189,18 @@ def simulated_devices(run: Run) -> frozenset[str]:
     return frozenset(device.address for device in run.devices if device.simulated)
 
 
+def software_only(run: Run) -> frozenset[str]:
+    """Addresses of APIs without a device, whose times are those of their software."""
+    devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
+    return frozenset(devices)
+
+
+def memory_copies(run: Run) -> frozenset[str]:
+    """Devices that only copy within host memory; their rates are limits for other devices."""
+    unreal = {device.address for device in run.devices if not device.real}
+    return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
+
+
 def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
     """Reruns that have samples on this clock."""
     return [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
@@ -200,7 +211,9 @@ def measured_points(run: Run) -> int:
     return sum(any(measured_on(point, clock) for clock in CLOCKS) for point in run.points)
 
 
-def _row(point: Point, clock: ClockName, run: Run, bounds: Limits, slow: Slow) -> dict[str, object]:
+def _row(
+    point: Point, clock: ClockName, run: Run, limit: limits.Limit | None, slow: Slow
+) -> dict[str, object]:
     measured = measured_on(point, clock)
     each = [r.seconds(clock) for r in measured]
     alone = _estimate(measured, each, clock, run.settings.confidence)
@@ -216,7 +229,6 @@ def _row(point: Point, clock: ClockName, run: Run, bounds: Limits, slow: Slow) -
     # Host times above an emulation are times of software: no bytes crossed a link.
     if not point.moved_bytes or flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:
         bandwidth = np.nan
-    limit = bounds.of(point)
     if limit is not None and bandwidth > limit.most:
         flags.add("above_link_limit")
     verified = {r.verified for r in measured}
@@ -287,12 +299,13 @@ def summarise(run: Run) -> Frame:
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     columns: dict[str, list[object]] = {name: [] for name in (*COLUMNS, *axes)}
     owners: list[Point] = []
-    limits_, states = Limits(run), host_state.of_rows(run)
-    for place, point in enumerate(run.points):
+    bounds = limits.of_points(run)
+    states = host_state.of_rows(run)
+    for place, (point, limit) in enumerate(zip(run.points, bounds, strict=True)):
         measured = [clock for clock in CLOCKS if measured_on(point, clock)]
         of_host = {"host": states.get(place, host_state.UNKNOWN)}
         rows = [
-            _row(point, clock, run, limits_, of_host.get(clock, host_state.UNKNOWN))
+            _row(point, clock, run, limit, of_host.get(clock, host_state.UNKNOWN))
             for clock in measured
         ] or [_empty_row(point, run)]
         for row in rows:
@@ -308,7 +321,7 @@ def summarise(run: Run) -> Frame:
         if complete is not None:
             frame = complete(frame, owners, run.settings.precision)
             owners += [owners[-1]] * (len(frame) - len(owners))
-    frame = limits.complete(frame, run, axes)
+    frame = limits.complete(frame, memory_copies(run), axes)
     counts = trusted(frame) & frame["bandwidth_Bps"].gt(0)
     return fits.complete(frame, counts.values, axes, run.settings.confidence)
 
@@ -393,6 +406,12 @@ class Selected(NamedTuple):
     """
     medians: Frame
     """Times of each process: see ``medians``."""
+    simulated: frozenset[str]
+    """Addresses of models, whose times are simulated."""
+    software: frozenset[str]
+    """Addresses of APIs without a device, whose times are those of their software."""
+    copies: frozenset[str]
+    """Addresses of devices that are plain memory copies."""
 
 
 def select(run: Run, summary: Frame, study: str, columns: Sequence[str] = ()) -> Selected:
@@ -409,4 +428,7 @@ def select(run: Run, summary: Frame, study: str, columns: Sequence[str] = ()) ->
     if run.origin is None:  # the device's clock does not time the host's part of a call
         rows = rows[rows["clock"] != "device"]
     timed = of_study[of_study["verified"].ne("false") & of_study["median_s"].gt(0)]
-    return Selected(every, rows, timed, medians(run, study))
+    return Selected(
+        every, rows, timed, medians(run, study),
+        simulated_devices(run), software_only(run), memory_copies(run),
+    )  # fmt: skip

@@ -91,8 +91,11 @@ class Split(NamedTuple):
         return sorted(self.parts.items(), key=lambda part: -part[1])
 
 
-def splits(context: AnalysisContext) -> Iterator[Split]:
-    """Yields the parts of a copy's time, by device, memory and direction, if parts are known."""
+def splits(context: AnalysisContext, estimates: Frame) -> Iterator[Split]:
+    """Yields the parts of a copy's time, by device, memory and direction, if parts are known.
+
+    ``estimates``: table of ``hybrid.estimated``.
+    """
     for row in _small(context.rows):
         board = context.boards.get(row.device)
         if row.clock == "simulated" and board is not None:
@@ -107,7 +110,7 @@ def splits(context: AnalysisContext) -> Iterator[Split]:
             rest = row.median_s - called
             parts = {f"software of {_api(row)}": called, "driver, link and device": rest}
             yield Split(row, row.median_s, parts)
-    for row in _small(estimated(context).table):
+    for row in _small(estimates):
         board = context.boards.get(row.device)
         parts = {f"software of {_api(row)}": float(row.software_s)}
         below = _of_board(board, row.operation, row.simulated_s) if board else {}
@@ -158,7 +161,7 @@ def _api(row: Any) -> str:
 )  # fmt: skip
 def split(context: AnalysisContext) -> Rows:
     """Yields the parts of each small transfer's time."""
-    for copy_split in splits(context):
+    for copy_split in splits(context, estimated(context).table):
         key = (
             copy_split.row.device,
             copy_split.row.operation,

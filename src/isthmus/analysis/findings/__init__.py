@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain
-from isthmus.analysis.sentences import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,13 +40,8 @@ def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
 
 
 def written(findings: Iterable[Finding]) -> list[Finding]:
-    """Writes the sentences, last of all, from the findings' templates and values."""
-    return [
-        msgspec.structs.replace(finding, sentence=say(finding.template, **finding.values))
-        if finding.template
-        else finding
-        for finding in findings
-    ]
+    """Writes the findings' texts, last of all, from their data."""
+    return [finding.written() for finding in findings]
 
 
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from isthmus.analysis.sentences import CAUSES
+from isthmus.analysis.sentences import CAUSES, say
 from isthmus.program import Invocation
 from isthmus.statistics import Interval
-from isthmus.units import Amount, amount, span
+from isthmus.units import shown, span
 
 _WIDE = 10.0
 """Largest ratio of an interval's ends that is shown: a wider figure says little."""
@@ -102,43 +102,42 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     clock: str = ""
     beside: str = ""
     """Address of the card under its own API, if the finding compares another API; else empty."""
+    figure: str = ""
+    """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without a value.
 
-    @property
-    def amount(self) -> Amount:
-        """The value in its unit; empty without a value."""
-        return Amount("", "") if self.interval is None else amount(self.interval.value, self.unit)
+    ``findings`` writes it, like the fields below and ``sentence``.
+    """
+    span: str = ""
+    """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or unknown."""
+    percent: str = ""
+    """The share of the reference: ``94 %``; empty without a reference."""
+    too_wide: bool = False
+    """Whether the interval is too wide for the figure to be useful."""
 
-    @property
-    def figure(self) -> str:
-        """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without a value."""
-        return str(self.amount)
+    certainty: str = ""
+    """The interval as in ``span``; if ``too_wide`` holds, the reason in words."""
 
-    @property
-    def span(self) -> str:
-        """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or unknown."""
-        return "" if self.interval is None else span(*self.interval[:3], self.unit)
-
-    @property
-    def certainty(self) -> str:
-        """The interval as in ``span``; if ``too_wide`` holds, the reason in words."""
-        return "processes differ" if self.too_wide else self.span
-
-    @property
-    def too_wide(self) -> bool:
-        """Whether the interval is too wide for the figure to be useful."""
-        interval = self.interval
-        return interval is not None and bool(self.span) and interval.high > _WIDE * interval.low > 0
-
-    @property
-    def percent(self) -> str:
-        """The share of the reference: ``94 %``; empty without a reference."""
-        return "" if self.share is None else f"{100 * self.share:.0f} %"
+    def written(self) -> Finding:
+        """The finding with its sentence, and its figure, interval and share as texts."""
+        values: dict[str, Any] = {}
+        if self.template:
+            values["sentence"] = say(self.template, **self.values)
+        if self.share is not None:
+            values["percent"] = f"{100 * self.share:.0f} %"
+        if self.interval is not None:
+            value, low, high, _ = self.interval
+            ends = span(value, low, high, self.unit)
+            values |= {"figure": shown(value, self.unit), "span": ends}
+            wide = bool(ends) and high > _WIDE * low > 0
+            values |= {"too_wide": wide, "certainty": "processes differ" if wide else ends}
+        return msgspec.structs.replace(self, **values)
 
 
 def plain(finding: Finding) -> dict[str, Any]:
     """A finding as plain data for JSON: interval ends by name, unknown values as null."""
     data = msgspec.structs.asdict(finding)
-    del data["template"], data["values"]  # the sentence has them
+    for name in ("template", "values", "figure", "span", "percent", "too_wide", "certainty"):
+        del data[name]  # texts, whose figures the other fields have
     if finding.interval is not None:
         ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
         # JSON has no NaN.

@@ -66,8 +66,9 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     )
     reported = [finding for finding in latency if finding.device in context.reported] or latency
     small = of_alike(context, reported) or reported
-    estimates = list(of_apis(context))
     others = list(of_other_apis(context, ("write", "read")))
+    estimated = hybrid.estimated(context).table
+    estimates = list(of_apis(context, estimated))
     both = [finding for finding in first if finding.operation == "bidirectional"]
     alone = [finding for finding in first if finding not in both]
     head = [
@@ -79,7 +80,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     most = MOST_HEADLINES * max(len({finding.device for finding in alone}), 1)
     head += both if len(head) < most else []
     rest = [*estimates, *rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
-    rest += [*others, *_splits(context), *_curves(context), *_left_out(context)]
+    rest += [*others, *_splits(context, estimated), *_curves(context), *_left_out(context)]
     return common.headed(head, rest, most)
 
 
@@ -356,9 +357,9 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
             )
 
 
-def _splits(context: AnalysisContext) -> Iterator[Finding]:
+def _splits(context: AnalysisContext, estimated: Frame) -> Iterator[Finding]:
     """Yields the one or two largest parts of a small copy's time, where its parts are known."""
-    for split in transfer.splits(context):
+    for split in transfer.splits(context, estimated):
         first, seconds = split.largest[0]
         time = shown(split.seconds, "s")
         parts = " and ".join(f"{shown(of, 's')} {part}" for part, of in split.largest[:2])
@@ -416,9 +417,9 @@ def _line(line: AlphaBeta, of: int) -> tuple[str, dict[str, str]]:
 ANALYSIS = Analysis(transfer.QUESTIONS, findings)
 
 
-def of_apis(context: AnalysisContext) -> Iterator[Finding]:
+def of_apis(context: AnalysisContext, estimated: Frame) -> Iterator[Finding]:
     """Yields comparisons of APIs: for each operation all small sizes together, then each size."""
-    shares = [share for share in hybrid.shares(context) if share.operation in WAYS]
+    shares = [share for share in hybrid.shares(context, estimated) if share.operation in WAYS]
     for share in shares:
         small = [size for size in share.by_size if size <= SMALL]
         if small:

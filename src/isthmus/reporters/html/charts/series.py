@@ -13,7 +13,6 @@ import pandas as pd
 
 from isthmus import backends, boards, studies
 from isthmus.analysis.reproduction import from_points, rows_of_card
-from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
 from isthmus.frames import Frame
 from isthmus.published import Row
@@ -32,6 +31,7 @@ from isthmus.reporters.html.layout import (
     LIGHT,
 )
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.text import cut_middle
 from isthmus.units import format_bytes, format_rate, format_seconds, format_size, percent
 
 MOST_LINES = 6
@@ -69,7 +69,7 @@ class Source:
     def label(self, address: str, api: str = "") -> str:
         """Shortest name that is distinct on the page; several runs add the run's name."""
         text = self.title(address, api)
-        return shortened(f"{self.name}, {text}" if self.several else text, _LONGEST)
+        return cut_middle(f"{self.name}, {text}" if self.several else text, _LONGEST)
 
     def title(self, address: str, api: str = "") -> str:
         """Shortest name that is distinct in the run: ``CUDA``, ``memcpy``, ``U250 (model)``."""
