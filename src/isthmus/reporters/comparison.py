@@ -9,15 +9,8 @@ from types import MappingProxyType
 
 from isthmus.analysis import gate, wording
 from isthmus.analysis.change import SHARED_LINK, Change
-from isthmus.analysis.changes import (
-    GATE_COLUMNS,
-    INTERRUPTED,
-    NO_BASE,
-    RAN_OUT,
-    Comparison,
-    Missing,
-    frame,
-)
+from isthmus.analysis.changes import GATE_COLUMNS, NO_BASE, Comparison, Missing, frame
+from isthmus.analysis.matched import INTERRUPTED, RAN_OUT
 from isthmus.analysis.quantities import Coverage, Standing
 from isthmus.columns import command_lines, wrapped
 from isthmus.junit import Case, junit
@@ -27,7 +20,7 @@ from isthmus.reporters.cells import Table, plain, table
 from isthmus.reporters.change_words import percent_longer, percent_of_time, subject, values
 from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
-from isthmus.statistics import Judgement
+from isthmus.statistics import Judgement, judge
 from isthmus.text import counted, cut_middle
 from isthmus.units import format_size, percent, printable
 from isthmus.written import csv_text, json_text
@@ -125,7 +118,7 @@ def _host(result: Comparison) -> Iterator[str]:
         parts = [
             f"{wording.HOST_REFERENCES[one.reference]} {percent(abs(one.ratio.value - 1))}"
             for one in result.host
-            if one.verdict(result.least) == way
+            if judge(one.ratio, result.least) == way
         ]
         if parts:
             count, explained = len(result.series), len(result.explained)
@@ -314,7 +307,7 @@ def _json(result: Comparison, decided: gate.Gate | None) -> str:
                 "ratio": one.ratio.value,
                 "low_ratio": one.ratio.low,
                 "high_ratio": one.ratio.high,
-                "verdict": one.verdict(result.least),
+                "verdict": judge(one.ratio, result.least),
             }
             for one in result.host
         ],
