@@ -154,7 +154,7 @@ def _rounded(value: float) -> float:
 
 def seconds_amount(seconds: float) -> Amount:
     """A time as number of three significant digits, and unit; both empty for NaN."""
-    return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")))
+    return _scaled(seconds, _SCALES["s"])
 
 
 def format_seconds(seconds: float) -> str:
@@ -164,7 +164,7 @@ def format_seconds(seconds: float) -> str:
 
 def rate_amount(bytes_per_second: float) -> Amount:
     """A rate with three digits, GB/s = 1e9 bytes per second; empty for NaN."""
-    return _scaled(bytes_per_second, ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")))
+    return _scaled(bytes_per_second, _SCALES["B/s"])
 
 
 def format_rate(bytes_per_second: float) -> str:

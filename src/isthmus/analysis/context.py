@@ -12,7 +12,6 @@ from isthmus.answers import Answer
 from isthmus.backends import BackendDescription
 from isthmus.boards import Board
 from isthmus.frames import Frame
-from isthmus.models.pcie import link_of
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import relevant
 
@@ -148,10 +147,7 @@ def _kinds(run: Run, others: Container[str]) -> list[list[DeviceRecord]]:
     result: dict[tuple[str, ...], list[DeviceRecord]] = {}
     for device in run.devices:
         if not (device.address in others or device.added):
-            link = link_of(device.link)
-            node = device.link.get("numa_node", "")
-            kind = (device.backend, device.name, link.name if link else "", node)
-            result.setdefault(kind, []).append(device)
+            result.setdefault(device.kind, []).append(device)
     return list(result.values())
 
 

@@ -63,19 +63,17 @@ _DRIFT_LEAST_SAMPLES = 24
 
 
 def estimate(
-    reruns: Sequence[Rerun], clock: ClockName = "host", confidence: float = 0.95
+    reruns: Sequence[Rerun],
+    clock: ClockName = "host",
+    confidence: float = 0.95,
+    each: Sequence[Seconds] = (),
 ) -> Interval:
     """Seconds of one repetition, estimated over several processes, or within the only one.
 
     The interval is at least as wide as the clock's resolution. Each rerun has samples on the clock.
+    ``each``: the samples of each rerun in seconds, if the caller has them.
     """
-    return _estimate(reruns, [r.seconds(clock) for r in reruns], clock, confidence)
-
-
-def _estimate(
-    reruns: Sequence[Rerun], each: Sequence[Seconds], clock: ClockName, confidence: float
-) -> Interval:
-    """Does the work of ``estimate``; ``each``: the samples of each rerun in seconds."""
+    each = each or [rerun.seconds(clock) for rerun in reruns]
     if len(reruns) > 1:
         medians = [middle(seconds.tolist()) for seconds in each]
         return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
@@ -216,7 +214,7 @@ def _row(
 ) -> dict[str, object]:
     measured = measured_on(point, clock)
     each = [r.seconds(clock) for r in measured]
-    alone = _estimate(measured, each, clock, run.settings.confidence)
+    alone = estimate(measured, clock, run.settings.confidence, each)
     interval = slow.widened(alone)
     pooled: list[float] = np.sort(np.concatenate(each)).tolist()
     samples = (r.clocks[clock] for r in measured)
