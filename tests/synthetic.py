@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from isthmus import published
-from isthmus.analysis.context import Answer, answers
+from isthmus.analysis.context import answers
+from isthmus.answers import Answer
 from isthmus.results.noise import Noise
 from isthmus.results.run_file import (
     ClockRecord,

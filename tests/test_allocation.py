@@ -13,9 +13,10 @@ import pytest
 
 import synthetic
 from conftest import Command, slow
-from isthmus.analysis.context import Answer, answers
+from isthmus.analysis.context import answers
 from isthmus.analysis.findings import findings
 from isthmus.analysis.summary import summarise
+from isthmus.answers import Answer
 from isthmus.results import run_file
 from isthmus.results.noise import Noise
 from isthmus.results.run_file import Run, Samples

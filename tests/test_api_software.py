@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from isthmus.analysis.context import AnalysisContext, answers
-from isthmus.analysis.findings import Finding, findings
+from isthmus.analysis.findings import Finding, findings, written
 from isthmus.analysis.findings.transfer import of_apis
+from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.summary import summarise
 from isthmus.measure.devices import software_of
 from isthmus.results.run_file import DeviceRecord, Run, Samples
@@ -153,7 +154,7 @@ def equal_apis(seed: int, between: float) -> Run:
 
 def of_shares(measured: Run) -> list[Finding]:
     context = AnalysisContext.of(measured, summarise(measured), "transfer")
-    return list(of_apis(context, {"read": "Copy to host", "write": "Copy to device"}))
+    return written(of_apis(context, estimated(context).table))
 
 
 def test_equal_apis_are_told_apart_in_at_most_one_run_of_twenty():

@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 
 from conftest import Command
 from isthmus import statistics
-from isthmus.analysis.changes import INTERRUPTED, RAN_OUT, Side, compare
+from isthmus.analysis.changes import Side, compare
+from isthmus.analysis.matched import INTERRUPTED, RAN_OUT
 from isthmus.errors import UsageError
 from isthmus.program import invocation
 from isthmus.reporters.comparison import lines

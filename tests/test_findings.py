@@ -14,11 +14,12 @@ import pytest
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.findings.devices import difference_in_words
 from isthmus.analysis.findings.transfer import WAYS
-from isthmus.analysis.sentences import LONGEST, NAMES, TEMPLATES, say, shortened
+from isthmus.analysis.sentences import LONGEST, NAMES, TEMPLATES, say
 from isthmus.models.serial import SIZES as SIZES_BY_SET
 from isthmus.reporters import summary
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import Interval
+from isthmus.text import cut_middle
 from synthetic import Law, point, run, transfer_run
 
 BANNED = (
@@ -74,7 +75,7 @@ def test_a_sentence_needs_all_its_values() -> None:
 @pytest.mark.parametrize("most", [12, 13, 20, 40])
 def test_names_lose_their_middle(most: int) -> None:
     name = "card:u250,link.lanes=8,link.generation=4"
-    short = shortened(name, most)
+    short = cut_middle(name, most)
     assert len(short) <= most
     assert short[:3] == name[:3]
     assert short[-3:] == name[-3:]
@@ -83,7 +84,7 @@ def test_names_lose_their_middle(most: int) -> None:
 @pytest.mark.parametrize("most", [24, 28, 31, 34])
 def test_labels_are_cut_between_words(most: int) -> None:
     name = "cache line to another core and back, aligned"
-    head, _, tail = shortened(name, most).partition("...")
+    head, _, tail = cut_middle(name, most).partition("...")
     assert len(head) + 3 + len(tail) <= most
     words = re.findall(r"\w+", name)
     assert re.findall(r"\w+", head) == words[: len(head.split())]

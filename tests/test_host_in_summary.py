@@ -155,4 +155,4 @@ def test_readings_of_nothing_are_left_out() -> None:
         for one in first.reruns
     ]
     points = [msgspec.structs.replace(first, reruns=reruns), *run.points[1:]]
-    assert host_state.readings(msgspec.structs.replace(run, points=points)) == {}
+    assert host_state.rows_of(msgspec.structs.replace(run, points=points)).readings == {}

@@ -15,7 +15,7 @@ import pytest
 import launchers
 from conftest import Command
 from isthmus.address import Address
-from isthmus.analysis.findings.devices import beside
+from isthmus.analysis.context import beside
 from isthmus.backends import BackendDescription, registry
 from isthmus.candidates import Candidate
 from isthmus.descriptions import DeviceDescription

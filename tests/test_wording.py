@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isthmus.analysis import wording
 from isthmus.text import truncated
+from isthmus.units import rounded_size
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from isthmus.text import truncated
     ],
 )
 def test_sizes_between_powers_of_two_are_rounded(value, text):
-    assert wording.size(value) == text
+    assert rounded_size(value) == text
 
 
 def test_long_lists_are_cut_and_the_rest_is_counted():

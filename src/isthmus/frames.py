@@ -22,7 +22,7 @@ from isthmus.series import Array, Series, array_of, key_of, missing, positions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Frame", "Groups", "Row", "Series", "concat", "missing"]
+__all__ = ["Frame", "Groups", "Row", "Series", "concat", "missing", "whole"]
 
 
 class Row(dict[str, Any]):
@@ -232,6 +232,18 @@ class Frame:
         """Groups of rows that are equal in these columns."""
         return Groups(self, by, sort=sort, dropna=dropna)
 
+    def groups(self, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Frame]]:
+        """Yields rows that are equal in all these columns, with the key as texts.
+
+        Groups come in the order of their first rows; a missing value is a key as well.
+        """
+        for key, group in self.groupby(list(keys), sort=False, dropna=False):
+            yield tuple(map(str, key)), group
+
+    def row(self, label: Any) -> Any:
+        """The row with this label; the row's columns are attributes."""
+        return next(self.labelled([label]).itertuples())
+
     def merge(
         self, other: Frame, on: str | Sequence[str], suffixes: tuple[str, str] = ("_x", "_y")
     ) -> Frame:
@@ -336,3 +348,8 @@ def concat(parts: Iterable[Frame]) -> Frame:
         },
         index=np.arange(sum(map(len, frames))),
     )
+
+
+def whole(value: Any) -> Any:
+    """An axis value as text, where a whole number that a frame stores as a float is whole again."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -49,3 +49,18 @@ def counted(count: int, singular: str, plural: str) -> str:
 def shortened(text: str) -> str:
     """The first 200 characters of a text, with dots after a longer text."""
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."
+
+
+def cut_middle(name: str, most: int) -> str:
+    """Cuts a name in the middle to at most ``most`` characters: ``cache line to...back``.
+
+    The cut is between words, unless more than half of the first or the second part would be lost.
+    """
+    if len(name) <= most:
+        return name
+    left = (most - 2) // 2
+    cut = len(name) - (most - 3 - left)
+    between = [at for at in range(1, len(name)) if not name[at - 1 : at + 1].isalnum()]
+    end = max((at for at in between if left // 2 < at <= left), default=left)
+    start = min((at for at in between if cut <= at < (cut + len(name)) // 2), default=cut)
+    return f"{name[:end].rstrip(' ,')}...{name[start:].lstrip(' ,')}"

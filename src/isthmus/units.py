@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from isthmus.errors import UsageError
@@ -153,7 +154,7 @@ def _rounded(value: float) -> float:
 
 def seconds_amount(seconds: float) -> Amount:
     """A time as number of three significant digits, and unit; both empty for NaN."""
-    return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")))
+    return _scaled(seconds, _SCALES["s"])
 
 
 def format_seconds(seconds: float) -> str:
@@ -163,7 +164,7 @@ def format_seconds(seconds: float) -> str:
 
 def rate_amount(bytes_per_second: float) -> Amount:
     """A rate with three digits, GB/s = 1e9 bytes per second; empty for NaN."""
-    return _scaled(bytes_per_second, ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")))
+    return _scaled(bytes_per_second, _SCALES["B/s"])
 
 
 def format_rate(bytes_per_second: float) -> str:
@@ -187,3 +188,79 @@ def printable(text: object) -> str:
     if words.isprintable():
         return words
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
+
+
+_DIGITS = 4
+"""Most digits of a size that is shown exactly."""
+
+
+def number(value: float) -> str:
+    """Writes three significant digits without an exponent: ``1.03``, ``24.8``, ``1530``."""
+    if not math.isfinite(value):
+        return "unbounded" if value > 0 else "unknown"
+    digits = 2 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:.{min(max(digits, 0), 6)}f}"
+
+
+def rounded_size(value: float) -> str:
+    """Writes any size, rounded: ``12.3Ki``."""
+    return "".join(_size(value))
+
+
+def rounded_bytes(value: float) -> str:
+    """Writes any size, rounded, with its unit: ``12.3 KiB``."""
+    number_, unit = _size(value)
+    return f"{number_} {unit}B"
+
+
+def _size(value: float) -> Amount:
+    if value <= 0 or not math.isfinite(value):
+        return Amount("0" if value == 0 else "unknown", "")
+    if float(value).is_integer() and len((exact := size_amount(int(value))).number) <= _DIGITS:
+        return exact
+    power = min(int(math.log2(value)) // 10 if value >= 1 else 0, len(_BINARY) - 1)
+    return Amount(number(value / 1024**power), _BINARY[power])
+
+
+def size_range(values: Sequence[int]) -> str:
+    """Writes the smallest and the largest size: ``1 to 4Ki``."""
+    low, high = min(values), max(values)
+    return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
+
+
+_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
+    "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
+    "1": ((1.0, "x"),),
+}
+
+
+def _scale(value: float, unit: str) -> tuple[float, str]:
+    scales = _SCALES.get(unit, ((1.0, unit),))
+    return next(((s, u) for s, u in scales if abs(value) >= s * 0.9995), scales[-1])
+
+
+def amount(value: float, unit: str) -> Amount:
+    """A value with three digits in a suitable unit, as number and unit."""
+    scale, name = _scale(value, unit)
+    return Amount(number(value / scale), name)
+
+
+def shown(value: float, unit: str) -> str:
+    """A value with three digits in a suitable unit; ``unit``: a finding's unit."""
+    return str(amount(value, unit))
+
+
+def span(value: float, least: float, most: float, unit: str) -> str:
+    """Ends of an interval in the unit that suits its value; empty where exact or unknown."""
+    if math.isnan(least) or math.isnan(most) or least == most:
+        return ""
+    scale, _ = _scale(value, unit)
+    low, high = number(least / scale), number(most / scale)
+    return f"{low} to {high}" if low != high else ""
+
+
+def shown_range(value: float, least: float, most: float, unit: str) -> str:
+    """The ends with their unit, ``55.0 to 55.1 GB/s``; only the value if both ends look alike."""
+    ends = span(value, least, most, unit)
+    return f"{ends} {_scale(value, unit)[1]}" if ends else shown(value, unit)

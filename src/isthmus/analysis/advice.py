@@ -14,9 +14,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from isthmus.analysis.context import each, time_of
 from isthmus.analysis.ratios import first_bank
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved
+from isthmus.answers import time_of
 from isthmus.errors import UsageError
 from isthmus.frames import Frame
 from isthmus.statistics import Interval, combined, exact, judge, relevant, simultaneous
@@ -401,7 +401,7 @@ class Ways:
 def copies(rows: Frame, direction: str, confidence: float) -> dict[Way, Curve]:
     """Times of copies in one direction, over sizes."""
     figures: dict[Way, dict[int, Interval]] = {}
-    for row in each(first_bank(rows[rows["operation"] == COPIES[direction]])):
+    for row in first_bank(rows[rows["operation"] == COPIES[direction]]).itertuples():
         way = Way(str(row.device), "copy", str(row.memory), int(row.depth))
         figures.setdefault(way, {})[way.depth * int(row.bytes)] = time_of(row, confidence)
     return {way: Curve(by_size) for way, by_size in figures.items()}
@@ -412,7 +412,7 @@ def maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
     halves: list[dict[Way, dict[int, Interval]]] = []
     for operation in MAPS:
         halves.append({})
-        for row in each(first_bank(rows[rows["operation"] == operation])):
+        for row in first_bank(rows[rows["operation"] == operation]).itertuples():
             way = Way(str(row.device), "map", str(row.memory), 1)
             halves[-1].setdefault(way, {})[int(row.bytes)] = time_of(row, confidence)
     there, back = halves
@@ -434,7 +434,7 @@ def first_use(rows: Frame, confidence: float) -> dict[tuple[str, str], Curve]:
         return {}
     rows = rows[(rows["relative_offset"] == 0) & (rows["handover"] != "user_pointer")]
     phases: dict[tuple[str, str, int], dict[str, Interval]] = {}
-    for row in each(rows):
+    for row in rows.itertuples():
         key = (str(row.device), str(row.memory), int(row.bytes))
         phases.setdefault(key, {})[str(row.operation)] = time_of(row, confidence)
     figures: dict[tuple[str, str], dict[int, Interval]] = {}

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from isthmus.analysis import reproduction
-from isthmus.analysis.context import AnalysisContext, Rows, question
+from isthmus.analysis.commands import again
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference
 from isthmus.analysis.offloads import (
     ALGORITHM,
     SOFTWARE,
@@ -25,12 +26,13 @@ from isthmus.analysis.offloads import (
     offloads,
     real_hosts,
 )
+from isthmus.answers import Rows, question
 from isthmus.results.run_file import QUICK_PROCESSES
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, judge, simultaneous
 from isthmus.studies.allocation import ACCELERATOR
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import FRESH_VECTORS, FURTHER_PASS_BPS, NO_COPY_BPS
-from isthmus.units import format_size, percent
+from isthmus.units import format_size, percent, shown
 
 _PAGE = 4096
 _MOVES = {
@@ -50,7 +52,7 @@ def deltas(context: AnalysisContext) -> Rows:
     """Yields the difference in time between any two kinds of memory, for each phase."""
     each = {**{name: (name,) for name in ACCELERATOR}, "algorithm": ALGORITHM, "total": ("total",)}
     for group in groups(offloads(context.run)):
-        confidence = context.simultaneous(len(group) - 1)
+        confidence = simultaneous(context.confidence, len(group) - 1)
         for a, b in permutations(group, 2):
             for name, names in each.items():
                 if a.phases.keys() & {*names} or b.phases.keys() & {*names}:
@@ -67,7 +69,7 @@ def deltas(context: AnalysisContext) -> Rows:
 def copies(context: AnalysisContext) -> Rows:
     """Copies that a runtime made, detected by page faults and by additional time."""
     for group in groups(real_hosts(context.run)):
-        confidence = context.simultaneous(len(_MOVES) * (len(group) - 1))
+        confidence = simultaneous(context.confidence, len(_MOVES) * (len(group) - 1))
         for phase, names in _MOVES.items():
             having = [(case, time) for case in group if (time := case.sum(*names))]
             best = min((time for _, time in having), key=lambda time: time.value, default=None)
@@ -116,7 +118,7 @@ def offsets(context: AnalysisContext) -> Rows:
             within = case.memory.startswith("offset") or case.relative_offset
             if not within or case.handover != aligned.handover:
                 continue
-            confidences = (context.confidence, context.simultaneous(comparisons))
+            confidences = (context.confidence, simultaneous(context.confidence, comparisons))
             precision = context.run.settings.precision
             first, again = (
                 contrast(case, aligned, *confidences, precision, warm=warm)
@@ -139,7 +141,7 @@ def advice(context: AnalysisContext) -> Rows:
         best = min(group, key=lambda case: _once(case).value)
         plain = next((case for case in group if case.memory == "pageable"), group[0])
         usual, least = _once(plain), _once(best)
-        gain = usual.less(least, context.simultaneous(len(group) - 1))
+        gain = usual.less(least, simultaneous(context.confidence, len(group) - 1))
         key = (plain.device, plain.elements, best.name, plain.name)
         yield *key, gain, len(usual.pairs(least))
 
@@ -180,7 +182,7 @@ def phases(context: AnalysisContext) -> Rows:
 def host(context: AnalysisContext) -> Rows:
     """Compares the device's offload with the addition on the host, in the same processes."""
     for group in groups(_worth(context)):
-        confidence = context.simultaneous(2 * len(group))
+        confidence = simultaneous(context.confidence, 2 * len(group))
         for case in group:
             for software in filter(case.phases.get, SOFTWARE):
                 offload, cpu = case.sum("total"), case.sum("populate", software)
@@ -208,7 +210,7 @@ def break_even(context: AnalysisContext) -> Rows:
         if len(sized) < 2:
             continue
         sized.sort(key=lambda case: case.elements)
-        confidence = context.simultaneous(len(sized))
+        confidence = simultaneous(context.confidence, len(sized))
         signs = [_ahead(case, case.add, confidence).sign for case in sized]
         from_here = max((i + 1 for i, sign in enumerate(signs) if sign <= 0), default=0)
         slower = [case.elements for case, sign in zip(sized, signs, strict=True) if sign < 0]
@@ -286,7 +288,7 @@ def _finding(
     context: AnalysisContext, case: Case, template: str, quantity: str, seconds: Seconds,
     kind: str, **more: Any,
 ) -> Finding:  # fmt: skip
-    subject = f"{common.title(context, case.device)}, {kind}"
+    subject = f"{context.titles[case.device]}, {kind}"
     return common.finding_of(
         context, case, template, quantity, seconds.interval, "s", subject=subject,
         operation="total", **more,
@@ -310,7 +312,9 @@ def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Fi
         if not offload or not cpu:
             continue
         # The fastest case was chosen: its confidence must allow for all cases.
-        verdict = context.judge(offload.over(cpu, context.simultaneous(len(able))))
+        verdict = judge(
+            offload.over(cpu, simultaneous(context.confidence, len(able))), context.least
+        )
         answer = {"faster": "yes", "slower": "no"}.get(verdict, "open")
         start = best.sum("initialise", "program_device").value
         values = {
@@ -334,8 +338,8 @@ def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding
         ("one", "memory for one use", _once), ("many", "memory for many uses", _again),
     ):  # fmt: skip
         best, usual_s = min(others, key=lambda case: _order(seconds_of(case))), seconds_of(plain)
-        ratio = seconds_of(best).over(usual_s, context.simultaneous(len(others)))
-        verdict = context.judge(ratio)
+        ratio = seconds_of(best).over(usual_s, simultaneous(context.confidence, len(others)))
+        verdict = judge(ratio, context.least)
         usual = _kind(plain, group)
         template, of = f"memory_{use}", plain
         more: dict[str, Any] = {"evidence": "deltas"}
@@ -352,11 +356,14 @@ def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding
             more["remark"] = "none is faster"
         else:
             ratios = [seconds_of(case).over(usual_s, context.confidence) for case in others]
-            reaches = [common.reach(ratio) for ratio in ratios]
+            reaches = [ratio.reach for ratio in ratios]
             few = any(map(math.isnan, reaches))
             template += "_few" if few else "_open"
             values["percent"] = "" if few else percent(max(reaches))
-            more |= {"remark": "not decided", "action": common.to_decide(context, plain.device)}
+            more |= {
+                "remark": "not decided",
+                "action": again(context.run, context.study, [plain.device], longer=True),
+            }
         yield _finding(
             context, of, template, quantity, seconds_of(of), _kind(of, group), values=values,
             verdict=verdict, **more,
@@ -373,9 +380,9 @@ def _offsets(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Findin
     costly = []
     for case in within:
         again, usual = _again(case), _again(aligned)
-        ratio = again.over(usual, context.simultaneous(len(within)))
+        ratio = again.over(usual, simultaneous(context.confidence, len(within)))
         more_s = again.less(usual).value
-        if context.judge(ratio) == "slower" and more_s > _LARGE_S:
+        if judge(ratio, context.least) == "slower" and more_s > _LARGE_S:
             costly.append((more_s, case))
     if costly:
         more_s, worst = max(costly, key=lambda cost: cost[0])

@@ -9,17 +9,10 @@ from typing import Any
 import numpy as np
 
 from isthmus.analysis import ratios, reproduction
-from isthmus.analysis.context import (
-    AnalysisContext,
-    Rows,
-    each,
-    interval_of,
-    question,
-    rate_of,
-    time_of,
-)
-from isthmus.analysis.ratios import divide, groups, medians
-from isthmus.analysis.summary import measured_on, trusted
+from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.ratios import divide
+from isthmus.analysis.summary import measured_on, medians, trusted
+from isthmus.answers import Rows, interval_of, question, rate_of, time_of
 from isthmus.boards import Board
 from isthmus.frames import Frame, Series, concat
 from isthmus.models import serial
@@ -155,9 +148,9 @@ def b_eff(context: AnalysisContext) -> Rows:
 
     The mean of the median bandwidths follows, with its own interval.
     """
-    exchanges = dict(groups(_of(context, "exchange"), SAME))
-    for key, group in groups(_of(context, "b_eff"), SAME):
-        (row,) = each(group)
+    exchanges = dict(_of(context, "exchange").groups(SAME))
+    for key, group in _of(context, "b_eff").groups(SAME):
+        (row,) = group.itertuples()
         best = interval_of(row, "bandwidth_Bps")
         board, sizes, ranks = _board(context, row), serial.SIZES[row.sizes], int(row.ranks or 1)
         model = serial.b_eff(board, ranks, sizes, int(row.looplength)) if board else np.nan
@@ -174,10 +167,10 @@ def b_eff(context: AnalysisContext) -> Rows:
 )  # fmt: skip
 def by_size(context: AnalysisContext) -> Rows:
     """Compares each size with the links' limit, the model, a fit, and published rates."""
-    for _, unsorted in groups(_of(context, "exchange"), SAME):
+    for _, unsorted in _of(context, "exchange").groups(SAME):
         group = unsorted.sort_values("bytes")
         fitted = _law(group["bytes"], group["median_s"])
-        for row in each(group):
+        for row in group.itertuples():
             size, rate, ranks = int(row.bytes), row.bandwidth_Bps, int(row.ranks or 1)
             board, model, law = _board(context, row), np.nan, np.nan
             if board is not None:
@@ -203,7 +196,7 @@ def constants(context: AnalysisContext) -> Rows:
     A step is two messages, one after the other: t / 2 = latency + bytes / rate. On a card with
     serial channels the bytes are rounded up to whole flits.
     """
-    for _, group in groups(_of(context, "exchange"), SAME):
+    for _, group in _of(context, "exchange").groups(SAME):
         first = group.iloc[0]
         board, sent = _board(context, first), group["bytes"].to_numpy(float)
         stated, rate = np.nan, np.nan
@@ -221,7 +214,7 @@ def constants(context: AnalysisContext) -> Rows:
 @question("slowest", "Which link is the slowest?", *_NAMED, "rank [rank_Bps] median_ratio")
 def slowest(context: AnalysisContext) -> Rows:
     """Yields the mean rate of each rank, with its ratio to the median over the ranks."""
-    for _, group in groups(_of(context, "exchange_rank"), SAME):
+    for _, group in _of(context, "exchange_rank").groups(SAME):
         ranks = {int(str(r)): _mean_rate(some) for r, some in group.groupby("rank")}
         typical = float(np.median([rate.value for rate in ranks.values()]))
         for rank, rate in ranks.items():
@@ -230,7 +223,7 @@ def slowest(context: AnalysisContext) -> Rows:
 
 def _mean_rate(rows: Frame) -> Interval:
     """Mean rate over sizes, in bytes a second."""
-    rates = [rate_of(row) for row in each(rows)]
+    rates = [rate_of(row) for row in rows.itertuples()]
     return combined([1 / len(rates)] * len(rates), rates)
 
 
@@ -241,8 +234,8 @@ def _mean_rate(rows: Frame) -> Interval:
 def scaling(context: AnalysisContext) -> Rows:
     """Yields b_eff by number of ranks, as a share of linear scaling, measured and modelled."""
     whole = _of(context, "b_eff")
-    for _, group in groups(whole[whole["ranks"] != ""], [n for n in SAME if n != "ranks"]):
-        fewest, *more = each(group.sort_values("ranks"))
+    for _, group in whole[whole["ranks"] != ""].groups([n for n in SAME if n != "ranks"]):
+        fewest, *more = group.sort_values("ranks").itertuples()
         for row in (fewest, *more) if more else ():
             kept = row.bandwidth_Bps / row.ranks / (fewest.bandwidth_Bps / fewest.ranks)
             model, board = np.nan, _board(context, row)
@@ -273,7 +266,7 @@ def channels(context: AnalysisContext) -> Rows:
         ]
         times = medians(context.run, context.study, points=points)
         memories = times.groupby("device").column("memory")
-        for (device, axes, memory), group in groups(times, ["device", "axes", "memory"]):
+        for (device, axes, memory), group in times.groups(["device", "axes", "memory"]):
             name = f"{channel} ({memory})" if memories[device].nunique() > 1 else channel
             series.setdefault((device, axes), {})[name] = group
     for where, named in series.items():
@@ -298,8 +291,8 @@ def messages(context: AnalysisContext) -> Rows:
     """
     none = Interval(np.nan, np.nan, np.nan)
     for operation in ("pingpong", "window", "window_both"):
-        for _, group in groups(_of(context, operation), _SAME_MESSAGES):
-            for row in each(group.sort_values("bytes")):
+        for _, group in _of(context, operation).groups(_SAME_MESSAGES):
+            for row in group.sort_values("bytes").itertuples():
                 pairs = -(-int(row.ranks or 1) // 2)
                 figures = (time_of(row).times(0.5), none)
                 if operation != "pingpong":

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import wording
-from isthmus.analysis.host_changes import Explained, Hosts, by_process, unseen
+from isthmus.analysis.host_changes import Explained, Hosts, Process, unseen
 from isthmus.analysis.quantities import Quantity, Standing, identity, size_class
 from isthmus.frames import Frame
 from isthmus.results.run_file import Run
@@ -26,6 +25,7 @@ from isthmus.statistics import (
 from isthmus.statistics.host_state import PRIOR_FREE
 from isthmus.student import student
 from isthmus.thresholds import LARGE
+from isthmus.units import size_range
 
 SHARED_LINK = 0.1
 """Share by which two runs on a virtual machine's device may differ: other machines use its link.
@@ -123,7 +123,7 @@ def changes(parts: Sequence[Frame], how: Judging) -> list[Change]:
     each = simultaneous(how.confidence, sum(not part["exact"].all() for part in parts))
     of_host = [part for part in parts if part["clock"].iloc[0] == "host"]
     samples = list(map(_sample, parts))
-    logs = [by_process(part) for part in of_host]
+    logs = [_by_process(part) for part in of_host]
     kinds = [s.kind for p, s in zip(parts, samples, strict=True) if p["clock"].iloc[0] == "host"]
     if how.hosts:
         ranges = how.hosts.explained(logs, how.confidence, kinds)
@@ -137,6 +137,14 @@ def changes(parts: Sequence[Frame], how: Judging) -> list[Change]:
         _change(part, sample, scatter, each, how, explained.get(id(part)))
         for part, sample, scatter in zip(parts, samples, scatters, strict=True)
     ]
+
+
+def _by_process(part: Frame) -> dict[Process, float]:
+    """Mean log time of each process over a part's rows."""
+    sums: dict[Process, list[float]] = {}
+    for side, run, process, log in part[["side", "run", "rerun", "log"]].rows():
+        sums.setdefault((side, run, process), []).append(log)
+    return {key: math.fsum(logs) / len(logs) for key, logs in sums.items()}
 
 
 class _Sample(NamedTuple):
@@ -357,7 +365,7 @@ def _change(
     sizes = part.drop_duplicates("bytes")
     return Change(
         **identity(first),
-        sizes=wording.sizes(sizes["bytes"].tolist()),
+        sizes=size_range(sizes["bytes"].tolist()),
         before_s=location(sample.before).exponential().value,
         after_s=location(sample.after).exponential().value,
         moved_bytes=math.exp(float(np.log(sizes["moved"].values).mean())),

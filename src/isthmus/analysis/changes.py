@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from isthmus.analysis import host_changes
 from isthmus.analysis.change import MOST_OWN, Change, Judging, changes
-from isthmus.analysis.differences import Difference, differences, matched_devices
+from isthmus.analysis.differences import Difference, differences
 from isthmus.analysis.host_changes import HostChange
+from isthmus.analysis.matched import INTERRUPTED, RAN_OUT, Matched, keys_of, match
 from isthmus.analysis.quantities import (
-    CLASSES,
-    CLOCKS,
     IDENTITY,
     Coverage,
     Outcome,
     Quantity,
     coverage,
     size_class,
-    trusted_logs,
 )
-from isthmus.analysis.ratios import complete, groups, with_axes
-from isthmus.analysis.summary import measured_on, simulated_devices
 from isthmus.errors import UsageError
-from isthmus.frames import Frame, Series, concat
+from isthmus.frames import Frame
 from isthmus.program import invocation
-from isthmus.results.run_file import ClockName, Run
+from isthmus.results.run_file import Run
 from isthmus.statistics import Judgement, relevant
 from isthmus.studies.transfer import ORDINARY
 from isthmus.thresholds import LARGE
 
-_AXIS = "\0"
-RAN_OUT = "time ran out"
-INTERRUPTED = "interrupted"
-"""Why a point has no time: the budget of its run ran out, or the user interrupted the run."""
 _UNMEASURED = (RAN_OUT, INTERRUPTED)
 _FAULTS = ("wrong data", "failed")
 """Why a point has no time, where that is a fault of its run."""
@@ -247,53 +237,54 @@ def compare(
     UsageError where nothing can be compared.
     """
     runs = [*base.runs, *new.runs]
-    names = matched_devices(base.runs, new.runs)
-    rows = _named_axes([_times(base.runs, {}), _times(new.runs, names)], mixed=mixed)
-    before, after = (rows[(rows["side"] == i) & rows["why"].eq("")] for i in (0, 1))
-    both = set(_keys(before)) & set(_keys(after))
-    common = rows[np.array([key in both for key in _keys(rows)], dtype=bool) & rows["why"].eq("")]
-    without_times = before.empty or after.empty
-    if common.empty and not (terms and without_times):
-        raise UsageError(_why_nothing((before, after), base, new))
-    reasons = [_reasons(rows[rows["side"] == i], ("",)) for i in (0, 1)]
-    # A fault in one of several runs is a fault, though another run has a time.
-    worst = _reasons(rows[rows["side"] == 1], _FAULTS)
-    cut = any(run.status == "interrupted" for run in new.runs)
-    lacking = [
-        _missing(key, worst.get(key) or (INTERRUPTED if cut else "absent"), "new")
-        for key in dict.fromkeys(_keys(before))
-        if key not in both or worst[key] in _FAULTS
-    ]
+    matched = match(base.runs, new.runs, mixed=mixed)
+    may_lack_times = terms and any(side.empty for side in matched.timed)
+    if not (matched.both or may_lack_times):
+        raise UsageError(_why_nothing(matched.timed, base, new))
+    lacking = _lacking(matched, new.runs)
     confidence = min(run.settings.confidence for run in runs)
     if least is None:
         least = relevant(max(run.settings.precision for run in runs))
-    points = [part for _, part in groups(common, [*IDENTITY, "bytes"])]
-    shared = _behind_shared_links(runs, names)
+    shared = _behind_shared_links(runs, matched.names)
     hosts = host_changes.hosts((base.runs, new.runs), confidence)
     how = Judging(
         confidence, least, own, shared, (base.runs, new.runs), None if as_measured else hosts
     )
-    series = changes(list(_classes(common)), how)
+    series = changes(matched.series, how)
     return Comparison(
         base=base,
         new=new,
         series=series,
-        points=changes(points, how),
+        points=changes(matched.points, how),
         missing=[one for one in lacking if not one.unmeasured],
         added=[
-            _missing(key, NO_BASE, "base") for key in dict.fromkeys(_keys(after)) if key not in both
+            _missing(key, NO_BASE, "base")
+            for key in dict.fromkeys(keys_of(matched.timed[1]))
+            if key not in matched.both
         ],
-        differences=differences(base.runs, new.runs, names),
+        differences=differences(base.runs, new.runs, matched.names),
         least=least,
-        devices=names,
+        devices=matched.names,
         allowed=any(one.allowed for one in series),
         host=hosts.changes if hosts else [],
         as_measured=as_measured,
         own=own,
         # Other work slows a run, which then measures fewer points: the lacking ones are unknown.
-        unknown=[*_unknown(reasons, both), *(one for one in lacking if one.unmeasured)],
+        unknown=[*_unknown(matched), *(one for one in lacking if one.unmeasured)],
         terms=terms,
     )
+
+
+def _lacking(matched: Matched, new: Sequence[Run]) -> list[Missing]:
+    """The base's points that the new side lacks, or that have a fault there."""
+    # A fault in one of several runs is a fault, though another run has a time.
+    worst = _reasons(matched.sides[1], _FAULTS)
+    cut = any(run.status == "interrupted" for run in new)
+    return [
+        _missing(key, worst.get(key) or (INTERRUPTED if cut else "absent"), "new")
+        for key in dict.fromkeys(keys_of(matched.timed[0]))
+        if key not in matched.both or worst[key] in _FAULTS
+    ]
 
 
 def _missing(key: Sequence[Any], why: str, side: Literal["base", "new", "both"]) -> Missing:
@@ -308,22 +299,19 @@ def _reasons(rows: Frame, first: Sequence[str]) -> dict[tuple[Any, ...], str]:
     """
     rank = {why: place for place, why in enumerate(first)}
     found: dict[tuple[Any, ...], str] = {}
-    for key, why in zip(_keys(rows), rows["why"], strict=True):
+    for key, why in zip(keys_of(rows), rows["why"], strict=True):
         if rank.get(why, len(rank)) < rank.get(found.setdefault(key, why), len(rank)):
             found[key] = why
     return found
 
 
-def _unknown(
-    reasons: Sequence[Mapping[tuple[Any, ...], str]], both: Set[tuple[Any, ...]]
-) -> list[Missing]:
+def _unknown(matched: Matched) -> list[Missing]:
     """Points that cannot be compared, and that the second side has as well.
 
     They are points of a class of sizes without any compared point, and faults of the base.
-    ``reasons``: for each side, why a point has no time; empty where the point has a time.
     """
-    compared = {(key[:-1], size_class(key[-1])) for key in both}
-    before, after = reasons
+    compared = {(key[:-1], size_class(key[-1])) for key in matched.both}
+    before, after = (_reasons(side, ("",)) for side in matched.sides)
     found = {}
     for key, why in after.items():
         in_base = before.get(key, "absent")
@@ -349,71 +337,6 @@ def _behind_shared_links(runs: Sequence[Run], names: Mapping[str, str]) -> froze
     )
 
 
-def _keys(rows: Frame) -> list[tuple[Any, ...]]:
-    return rows[[*IDENTITY, "bytes"]].rows()
-
-
-def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
-    """Makes a row for each point, clock and process: its median's log seconds, or why it has none.
-
-    Samples of a simulated time that varies are independent: each has a row.
-    """
-    rows: list[dict[str, object]] = []
-    for number, run in enumerate(runs):
-        simulated = simulated_devices(run)
-        lost = {device.address for device in run.devices if device.error}
-        for point in run.points:
-            of_point = {
-                "study": point.study,
-                "device": names.get(point.device, point.device),
-                "operation": point.operation,
-                "memory": point.memory,
-                "bytes": point.bytes,
-                "moved": point.moved_bytes or math.nan,
-                "run": number,
-                **{f"{_AXIS}{name}": str(value) for name, value in point.axes.items()},
-            }
-            clocks: list[ClockName] = [
-                c for c in CLOCKS if not (c == "host" and point.device in simulated)
-            ]
-            if run.origin and not any(measured_on(point, clock) for clock in clocks):
-                clocks = ["device"]  # another program measured it by the device's clock
-            measured = [clock for clock in clocks if measured_on(point, clock)]
-            for clock in measured or clocks[:1]:
-                logs, why = trusted_logs(point, clock)
-                if why == "no time" and point.device in lost:
-                    why = "failed"
-                elif why == "no time" and run.status != "complete" and not measured:
-                    why = INTERRUPTED if run.status == "interrupted" else RAN_OUT
-                shared = {**of_point, "clock": clock, "why": why}
-                if why:
-                    none = {"process": "", "rerun": -1, "log": math.nan, "exact": False}
-                    rows.append({**shared, **none})
-                for process, values in logs.items():
-                    rows += [
-                        {**shared, "process": f"{number} {process} {i}", "rerun": process,
-                         "log": value, "exact": clock == "simulated" and len(values) == 1}
-                        for i, value in enumerate(values)
-                    ]  # fmt: skip
-    return Frame(rows)
-
-
-def _named_axes(sides: Sequence[Frame], *, mixed: bool) -> Frame:
-    """Joins the rows of both sides; ``axes`` has the values in which a series' points differ."""
-    both = concat([side.assign(side=i) for i, side in enumerate(sides)])
-    if both.empty:
-        return Frame(columns=[*IDENTITY, "bytes", "side", "why"])
-    both = both.assign(clock="simulated, measured") if mixed else both
-    axes = [name for name in map(str, both) if name.startswith(_AXIS)]
-    for name in axes:
-        both[name] = both[name].fillna("")
-    both = with_axes(both, [name for name in axes if both[name].nunique() > 1])
-    of_series = both.groupby(["study", "device", "operation", "memory"])
-    differ = of_series.spread("axes", Series.nunique) > 1
-    both["axes"] = both["axes"].where(differ, "").str.replace(_AXIS, "")
-    return both
-
-
 def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
     """Says what two sides without a common point differ in, the widest difference first."""
     for times, side in zip(sides, (base, new), strict=True):
@@ -428,27 +351,3 @@ def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
             what = f"{'size' if name == 'bytes' else name} in common{hints.get(name, '')}"
             return f"{base.name} ({ours}) and {new.name} ({theirs}) have no {what}"
     return f"{base.name} and {new.name} have no point in common"
-
-
-def _classes(common: Frame) -> Iterator[Frame]:
-    """Yields each series and class of sizes: the rows of processes that measured all its sizes.
-
-    A size that few processes measured becomes a class by itself.
-    """
-    for _, rows in groups(common, IDENTITY):
-        for low, high in CLASSES:
-            part = rows[rows["bytes"].between(low, high)]
-            if part.empty:
-                continue
-            table = part[["side", "bytes", "process"]].rename({"process": "rerun"})
-            kept = [complete(table[table["side"] == i]) for i in (0, 1)]
-            sizes = set.intersection(*(set(side["bytes"]) for side in kept))
-            chosen = concat(kept)
-            used = set(zip(chosen["side"], chosen["rerun"], strict=True))
-            mine = np.array(
-                [key in used for key in zip(part["side"], part["process"], strict=True)]
-            )
-            if sizes:
-                yield part[part["bytes"].isin(sizes) & mine]
-            for size in sorted(set(part["bytes"]) - sizes):
-                yield part[part["bytes"] == size]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from isthmus import backends, studies
 from isthmus.address import Address
@@ -84,16 +84,17 @@ def again(
     study: str,
     devices: Iterable[str],
     axes: Mapping[str, str] = _NO_AXES,
-    budget_s: int | None = None,
-) -> Invocation | None:
+    *,
+    longer: bool = False,
+) -> Invocation | Literal[""]:
     """The command that measures a run's devices again, with the settings that its user chose.
 
-    Axes, options and binding are the run's; ``axes`` replace some of the axes. None where a name
-    or value is unknown here, and for a run that was imported.
+    Axes, options and binding are the run's; ``axes`` replace some of the axes. ``longer``: in four
+    times the run's time. Empty where a name or value is unknown here, and for an imported run.
     """
     declared = studies.registry().get(study)
     if declared is None or run.origin:
-        return None
+        return ""
     own = declared.names if study in run.studies else ()
     axes_of_run = {name: value for name, value in run.settings.axes.items() if name in own}
     ranks = ranks_of(run)
@@ -101,8 +102,9 @@ def again(
     words = _measuring(study, addresses, {**axes_of_run, **axes})
     options = _options(run, addresses)
     if not words or options is None:
-        return None
-    words += [*options, *_binding(run), *(option_words("--budget", budget_s) if budget_s else ())]
+        return ""
+    budget_s = max(60, 60 * round(4 * run.settings.budget_s / 60))
+    words += [*options, *_binding(run), *(option_words("--budget", budget_s) if longer else ())]
     return invocation(*words, before=launched_by(len(ranks)))
 
 

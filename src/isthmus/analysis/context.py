@@ -2,174 +2,153 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
-from itertools import chain
-from typing import Any
 
-from isthmus import boards, studies
-from isthmus.analysis.limits import memory_copies
-from isthmus.analysis.ratios import Pair, medians, pairs, varying_axes, with_axes
-from isthmus.analysis.summary import resolved, summarise, trusted
+from isthmus import backends, boards, studies
+from isthmus.analysis.ratios import Pair, pairs
+from isthmus.analysis.summary import select, summarise
+from isthmus.answers import Answer
+from isthmus.backends import BackendDescription
 from isthmus.boards import Board
 from isthmus.frames import Frame
-from isthmus.results.run_file import Run
-from isthmus.statistics import Interval, Judgement, judge, relevant, simultaneous
+from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.statistics import relevant
 
 SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 """Columns that are equal for all points of a series: the points differ in size only."""
 
 
-Rows = Iterable[tuple[object, ...]]
-"""Rows of an answer's table: see ``table``."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The table of figures that answers one question of a study."""
-
-    name: str
-    question: str
-    table: Frame
-    """Figures; a column's name ends in the unit (``_s``, ``_Bps``), and sizes are bytes."""
-
-    @property
-    def has_rows(self) -> bool:
-        """Whether the run has measurements that answer the question."""
-        return not self.table.empty
-
-
-def question(
-    name: str, text: str, *columns: str
-) -> Callable[[Callable[[AnalysisContext], Rows]], Callable[[AnalysisContext], Answer]]:
-    """Makes a function that yields rows into one that returns the answer with their table.
-
-    ``columns``: see ``table``.
-    """
-
-    def decorated(rows: Callable[[AnalysisContext], Rows]) -> Callable[[AnalysisContext], Answer]:
-        @wraps(rows)
-        def asked(context: AnalysisContext) -> Answer:
-            return Answer(name, text, table(rows(context), *columns))
-
-        return asked
-
-    return decorated
-
-
 @dataclass(frozen=True)
 class AnalysisContext:
-    """The measurements of one study of a run, prepared for analysis."""
+    """The measurements of one study of a run, and what is known of its devices."""
 
     run: Run
     study: str
     every: Frame
-    """Summary rows of all studies with times above the clock's resolution; ``axes`` has the values
-    in which this study's points differ."""
+    """As in ``summary.Selected``, like the next two."""
     rows: Frame
-    """Rows of this study that are trusted (``summary.trusted``) and have a bandwidth, on any clock
-    except the device's; an imported run also keeps rows on the device's clock.
-
-    Operations that move no data (verified ``na``, e.g. a launch) have no bandwidth: see ``timed``.
-    """
+    """Column ``who`` names the device; with memory and axes if the operation has several."""
+    timed: Frame
+    medians: Frame
     pairs: list[Pair]
+    """Comparisons of two devices, by operation, memory and axes."""
+    devices: Mapping[str, DeviceRecord]
+    """Records of the run's devices, by address."""
+    titles: Mapping[str, str]
+    """Names of devices in sentences, by address; a model or emulated card is named as such."""
+    backends: Mapping[str, BackendDescription | type[BackendDescription]]
+    """Backend of each device, or the base class with defaults if it is not installed."""
+    boards: Mapping[str, Board | None]
+    """Board of each device by address; None for hardware that names no board."""
+    simulated: frozenset[str]
+    """Addresses of models, whose times are simulated."""
+    software: frozenset[str]
+    """As in ``summary.Selected``, like the next."""
     copies: frozenset[str]
-    """Addresses of devices that are plain memory copies."""
+    reported: frozenset[str]
+    """Addresses that findings name; a plain memory copy is only a reference for devices."""
+    beside: Mapping[str, str]
+    """See ``beside``."""
+    kinds: list[list[DeviceRecord]]
+    """The devices that a run measures fully, by kind; findings of one kind may be joined."""
+    confidence: float
+    """Confidence of each interval of the run."""
+    least: float
+    """Smallest relevant difference of two times, as a share: the run's precision."""
 
     @classmethod
     def of(
         cls, run: Run, summary: Frame, study: str, columns: Sequence[str] = ()
     ) -> AnalysisContext:
-        """Selects the trustworthy rows of one study from a run and its summary.
-
-        ``columns``: columns of the study; those that the summary lacks are added, empty.
-        """
-        missing = [name for name in columns if name not in summary]
-        summary = summary.assign(**dict.fromkeys(missing, ""))
-        axes = varying_axes(point for point in run.points if point.study == study)
-        every = with_axes(resolved(summary), axes)
-        rows = every[every["study"] == study]
-        rows = rows[trusted(rows) & rows["bandwidth_Bps"].gt(0)]
-        if run.origin is None:  # the device's clock does not time the host's part of a call
-            rows = rows[rows["clock"] != "device"]
+        """Prepares one study; for ``columns`` see ``summary.select``."""
+        selected = select(run, summary, study, columns)
+        devices = {device.address: device for device in run.devices}
+        addresses = dict.fromkeys([*devices, *(point.device for point in run.points)])
+        titles = {address: _title(address, devices.get(address)) for address in addresses}
+        copies, others = selected.copies, beside(run)
+        measured = set(selected.rows["device"])
         return cls(
             run=run,
             study=study,
-            every=every,
-            rows=rows,
-            pairs=pairs(run, medians(run, study)),
-            copies=memory_copies(run),
+            every=selected.every,
+            rows=_named(selected.rows, titles),
+            timed=selected.timed,
+            medians=selected.medians,
+            pairs=pairs(run, selected.medians),
+            devices=devices,
+            titles=titles,
+            backends={
+                address: backends.of(devices[address].backend if address in devices else "")
+                for address in addresses
+            },
+            boards={
+                address: boards.of_device(device.properties) for address, device in devices.items()
+            },
+            simulated=selected.simulated,
+            software=selected.software,
+            copies=copies,
+            reported=frozenset(addresses) - (frozenset() if measured <= copies else copies),
+            beside=others,
+            kinds=_kinds(run, others),
+            confidence=run.settings.confidence,
+            least=relevant(run.settings.precision),
         )
 
-    @property
-    def timed(self) -> Frame:
-        """Rows of this study that have a time, on all clocks, also of operations without data.
 
-        Leaves out points whose data were wrong and points that were not measured.
-        """
-        rows = self.every[self.every["study"] == self.study]
-        return rows[rows["verified"].ne("false") & rows["median_s"].gt(0)]
-
-    @cached_property
-    def boards(self) -> Mapping[str, Board | None]:
-        """Board of each device by address; None for hardware that names no board."""
-        return {device.address: boards.of_device(device.properties) for device in self.run.devices}
-
-    @property
-    def confidence(self) -> float:
-        """Confidence of each interval of the run."""
-        return self.run.settings.confidence
-
-    def simultaneous(self, comparisons: int) -> float:
-        """Confidence of each of ``comparisons`` intervals that one answer judges simultaneously."""
-        return simultaneous(self.confidence, comparisons)
-
-    def judge(self, ratio: Interval) -> Judgement:
-        """Judges a ratio of times; differences below the run's precision are not relevant."""
-        return judge(ratio, relevant(self.run.settings.precision))
-
-    def is_reported(self, device: str) -> bool:
-        """Whether findings name the device; a plain memory copy is only a reference for devices."""
-        return device not in self.copies or set(self.rows["device"]) <= self.copies
+def _title(address: str, record: DeviceRecord | None) -> str:
+    if record is None or record.real:
+        return address
+    return f"{address}, model" if record.simulated else f"{address}, no hardware"
 
 
-def time_of(row: Any, confidence: float = 0.95) -> Interval:
-    """Time of a summary row in seconds, with its interval."""
-    return Interval(float(row.median_s), float(row.ci_low_s), float(row.ci_high_s), confidence)
+def _named(rows: Frame, titles: Mapping[str, str]) -> Frame:
+    """Adds the column ``who``: device, with memory and axes where these tell its rows apart."""
+    kinds: dict[tuple[str, str], tuple[set[str], set[str]]] = {}
+    table = rows.rows(["device", "operation", "memory", "axes"])
+    for device, operation, memory, axes in table:
+        memories, several = kinds.setdefault((device, operation), (set(), set()))
+        memories.add(memory)
+        several.add(axes)
+    texts = []
+    for device, operation, *own in table:
+        apart = (len(of) > 1 for of in kinds[device, operation])
+        parts = [text for text, several in zip(own, apart, strict=True) if several]
+        texts.append(", ".join(filter(None, [titles[device], *parts])))
+    return rows.assign(who=texts)
 
 
-def rate_of(row: Any, confidence: float = 0.95) -> Interval:
-    """Rate of a summary row in bytes a second, with its interval."""
-    return time_of(row, confidence).inverse(float(row.bandwidth_Bps * row.median_s))
+def beside(run: Run) -> dict[str, str]:
+    """Addresses of a card's further APIs, each with the address of the card by its own API.
 
-
-def each(rows: Any) -> Iterator[Any]:
-    """Yields rows one by one, with their columns as attributes."""
-    return rows.itertuples()  # type: ignore[no-any-return]
-
-
-def interval_of(row: Any, name: str) -> Interval:
-    """Figure in a row's column with the ends of its interval, which ``table`` names."""
-    return Interval(*(float(getattr(row, f"{end}{name}")) for end in ("", "low_", "high_")))
-
-
-def table(rows: Rows, *columns: str) -> Frame:
-    """Makes a frame of rows; ``columns`` are the names of its columns, separated by blanks.
-
-    A column ``[X]`` takes an ``Interval``, which becomes ``X``, ``low_X`` and ``high_X``. Columns
-    behind ``|`` are left out if no row has a value in them.
+    Further runtimes that compute on the processor are included, with the first such runtime.
     """
-    names = re.sub(r"\[(\w+)\]", r"\1 low_\1 high_\1", " ".join(columns))
-    always, sometimes = (part.split() for part in names.partition("|")[::2])
-    cells = [
-        tuple(chain.from_iterable(c[:3] if isinstance(c, Interval) else (c,) for c in row))
-        for row in rows
-    ]
-    frame = Frame(cells, columns=[*always, *sometimes])
-    empty = {name for name in sometimes if cells and not frame[name].notna().any()}
-    return frame.without(empty)
+    own: dict[str, DeviceRecord] = {}
+    reached = [record for record in run.devices if record.real and not record.added]
+    by_api = sorted(reached, key=lambda record: not backends.of(record.backend).own_api)
+    for device in by_api:
+        if subject := _subject(device):
+            own.setdefault(subject, device)
+    pairs = ((record, own.get(_subject(record))) for record in reached)
+    return {r.address: first.address for r, first in pairs if first and first is not r}
+
+
+def _subject(device: DeviceRecord) -> str:
+    """The card or processor that a device is, as in ``FoundDevice.subject``; empty if unknown."""
+    if device.simulated or not backends.of(device.backend).has_runtime:
+        return ""
+    if device.properties.get("type") == "cpu":
+        return "processor"
+    return (device.link.get("address") or device.properties.get("pci_address", "")).lower()
+
+
+def _kinds(run: Run, others: Container[str]) -> list[list[DeviceRecord]]:
+    """The devices that a run measures fully, by backend, model, link and memory node."""
+    result: dict[tuple[str, ...], list[DeviceRecord]] = {}
+    for device in run.devices:
+        if not (device.address in others or device.added):
+            result.setdefault(device.kind, []).append(device)
+    return list(result.values())
 
 
 def studies_in(run: Run) -> list[str]:

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.host_state import readings, times
-from isthmus.frames import Frame
+from isthmus.analysis.host_state import rows_of
 from isthmus.host_rows import REFERENCES
 from isthmus.results.run_file import Run
-from isthmus.statistics import FEWEST, Interval, judge, shift
+from isthmus.statistics import FEWEST, Interval, shift
 from isthmus.statistics.host_state import MOST_SENSITIVE, Row, slow_parts
 from isthmus.student import student
 
@@ -29,10 +28,6 @@ class HostChange(NamedTuple):
     """Field of a reading that has the reference: ``system_call_s``."""
     ratio: Interval
     """The reference's time on the second side over that on the first."""
-
-    def verdict(self, least: float) -> str:
-        """Judges the ratio; ``least``: smallest difference that counts, as a share."""
-        return judge(self.ratio, least)
 
 
 class Explained(NamedTuple):
@@ -54,7 +49,7 @@ class Hosts:
         means: list[list[list[float]]] = [[], []]
         for side, runs in enumerate(sides):
             for number, run in enumerate(runs):
-                known = readings(run)
+                known = rows_of(run).readings
                 if len(known) < FEWEST:
                     raise LookupError("a run without references of the host's speed")
                 for process, logs in known.items():
@@ -137,7 +132,8 @@ def unseen(
                 Row(kind, logs)
                 for kind, logs in zip(kinds or range(len(parts)), of_run, strict=True)
             ]
-            known = slow_parts(rows, readings(run), times(run))
+            of_host = rows_of(run)
+            known = slow_parts(rows, of_host.readings, of_host.times)
             squares += [slow.rest**2 if slow.known else math.nan for slow in known]
     return [math.sqrt(square) for square in squares]
 
@@ -149,14 +145,6 @@ def _centred(logs: Mapping[Process, Sequence[float]]) -> dict[Process, tuple[flo
         of_run.setdefault((side, number), []).append(values)
     means = {run: np.mean(values, axis=0) for run, values in of_run.items()}
     return {key: tuple((np.array(v) - means[key[:2]]).tolist()) for key, v in logs.items()}
-
-
-def by_process(part: Frame) -> dict[Process, float]:
-    """Mean log time of each process over a part's rows."""
-    sums: dict[Process, list[float]] = {}
-    for side, run, process, log in part[["side", "run", "rerun", "log"]].rows():
-        sums.setdefault((side, run, process), []).append(log)
-    return {key: math.fsum(logs) / len(logs) for key, logs in sums.items()}
 
 
 def hosts(sides: Sequence[Sequence[Run]], confidence: float) -> Hosts | None:

@@ -17,20 +17,10 @@ from isthmus.results.run_file import Point, Run
 from isthmus.statistics import Interval, judge, relevant, shift, simultaneous
 from isthmus.statistics.host_state import UNKNOWN, Slow
 
-__all__ = ["REFERENCES", "UNKNOWN", "Variation", "of_rows", "readings", "variation"]
+__all__ = ["REFERENCES", "UNKNOWN", "Variation", "of_rows", "rows_of", "variation"]
 
 _FEWEST = 6
 """Least processes with readings from which a run can be split into a slow and a fast part."""
-
-
-def readings(run: Run) -> dict[int, tuple[float, ...]]:
-    """Logarithms of the references by process: the mean over the process's readings."""
-    return _rows(run).readings
-
-
-def times(run: Run) -> dict[int, float]:
-    """When each process ran, in seconds since the run began."""
-    return _rows(run).times
 
 
 def of_rows(run: Run) -> Mapping[int, Slow]:
@@ -39,10 +29,10 @@ def of_rows(run: Run) -> Mapping[int, Slow]:
     Points are left out if a time is not positive, or if fewer than two processes measured them.
     The result is empty for a run without references.
     """
-    return _rows(run).slow()
+    return rows_of(run).slow()
 
 
-def _rows(run: Run) -> HostRows[int]:
+def rows_of(run: Run) -> HostRows[int]:
     """Host times and references of all points that are not simulated, by index in the run."""
     rows = HostRows[int](run.settings.confidence)
     simulated = {device.address for device in run.devices if device.simulated}
@@ -95,7 +85,7 @@ def variation(run: Run) -> Variation | None:
     if points are slower in the slow part by more than the precision, else it is scatter. The
     reference that the most points follow is chosen.
     """
-    rows = _rows(run)
+    rows = rows_of(run)
     references = rows.readings
     simulated = {device.address for device in run.devices if device.simulated}
     points = {i: p for i, p in enumerate(run.points) if p.device not in simulated}

@@ -8,26 +8,19 @@ from typing import Any
 import numpy as np
 
 from isthmus.analysis import reproduction, transfer
-from isthmus.analysis.context import (
-    AnalysisContext,
-    Rows,
-    each,
-    interval_of,
-    question,
-    rate_of,
-    time_of,
-)
+from isthmus.analysis.commands import again
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.devices import of_alike
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict, shown
-from isthmus.analysis.ratios import groups
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict
+from isthmus.answers import Rows, interval_of, question, rate_of, time_of
 from isthmus.boards import Board
 from isthmus.frames import Frame, Row
 from isthmus.models import host_memory
-from isthmus.statistics import Interval, exact, judge
+from isthmus.statistics import Interval, exact, judge, simultaneous
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import AS_FAST, PEAK_ON_HOST, WORTH_COPYING
-from isthmus.units import format_size, percent
+from isthmus.units import format_size, percent, shown
 
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 """Name of the kernel in the closed form, by operation."""
@@ -69,7 +62,7 @@ def crossing(context: AnalysisContext) -> Rows:
     points = points[(points["target"] == "host") & points["bandwidth_Bps"].gt(0)]
     points = points[points["clock"] != "device"]
     points = points.assign(order=[list(KERNELS).index(name) for name in points["operation"]])
-    for row in each(points.sort_values(["device", "clock", "axes", "order", "bytes"])):
+    for row in points.sort_values(["device", "clock", "axes", "order", "bytes"]).itertuples():
         board, model, theirs = context.boards.get(row.device), np.nan, np.nan
         if board is not None:
             # A published log is compared only for the same card, link, bursts and sweeps.
@@ -94,8 +87,8 @@ def crossing(context: AnalysisContext) -> Rows:
 )  # fmt: skip
 def concurrent(context: AnalysisContext) -> Rows:
     """Yields the bandwidth of reading and writing at once, over the faster of both alone."""
-    for (device, memory, target, clock, *_), group in groups(_kernels(context), [*_SAME, "bytes"]):
-        by_kernel = {str(row.operation): row for row in each(group)}
+    for (device, memory, target, clock, *_), group in _kernels(context).groups([*_SAME, "bytes"]):
+        by_kernel = {str(row.operation): row for row in group.itertuples()}
         if len(by_kernel) == len(KERNELS):
             both = by_kernel.pop("bandwidth")
             single = max(by_kernel.values(), key=lambda row: float(row.bandwidth_Bps))
@@ -110,14 +103,16 @@ def concurrent(context: AnalysisContext) -> Rows:
 )  # fmt: skip
 def knee(context: AnalysisContext) -> Rows:
     """Yields the sizes with at least 95 % of a series' peak, and the loss at the largest size."""
-    for _, unsorted in groups(_kernels(context), [*_SAME, "operation"]):
+    for _, unsorted in _kernels(context).groups([*_SAME, "operation"]):
         group = unsorted.sort_values("bytes")
         if len(group) < 3:
             continue
         peak, last = group.iloc[int(group["bandwidth_Bps"].argmax())], group.iloc[-1]
         kept = group[group["bandwidth_Bps"] >= AS_FAST * peak.bandwidth_Bps]["bytes"]
         left = rate_of(last).over(rate_of(peak))
-        loss = exact(1.0).minus(left.with_confidence(context.simultaneous(len(group) - 1)))
+        loss = exact(1.0).minus(
+            left.with_confidence(simultaneous(context.confidence, len(group) - 1))
+        )
         key = (last.device, last.operation, last.target, last.memory, peak.axes, last.clock)
         yield *key, peak.bytes, int(kept.iloc[0]), int(kept.iloc[-1]), last.bytes, loss
 
@@ -134,7 +129,7 @@ def without_launch(context: AnalysisContext) -> Rows:
     launch time is the shorter time less that of its sweeps.
     """
     same = [name for name in _SAME if name != "iterations"]
-    for _, unsorted in groups(_kernels(context), [*same, "operation", "bytes"]):
+    for _, unsorted in _kernels(context).groups([*same, "operation", "bytes"]):
         group = unsorted.sort_values("iterations")
         fewest, most = group.iloc[0], group.iloc[-1]
         sweeps = most.iterations - fewest.iterations
@@ -164,14 +159,14 @@ def direct(context: AnalysisContext) -> Rows:
     copies = copies[copies["clock"] != "device"]
     by_point = {
         (row.device, row.clock, row.operation, row.bytes): row
-        for row in each(copies[::-1])  # the dict keeps the first of equal points
+        for row in copies[::-1].itertuples()  # the dict keeps the first of equal points
     }
     kernels = _kernels(context)
     kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations")
     same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
     comparable: list[tuple[Any, Any, Any]] = []
-    for _, group in groups(kernels, same):
-        sides = {str(row.target): row for row in each(group)}  # keeps most sweeps
+    for _, group in kernels.groups(same):
+        sides = {str(row.target): row for row in group.itertuples()}  # keeps most sweeps
         host = sides.get("host")
         if host and "device" in sides:
             way = "write" if host.operation == "read_bandwidth" else "read"
@@ -184,7 +179,7 @@ def direct(context: AnalysisContext) -> Rows:
         sweeps = copy_s.value / extra if extra > 0 else np.inf
         ratio = host.over(copy_s.plus(card))
         key = (on_host.device, on_host.operation, on_host.clock, on_host.bytes, copied.memory)
-        once = ratio.with_confidence(context.simultaneous(len(comparable)))
+        once = ratio.with_confidence(simultaneous(context.confidence, len(comparable)))
         yield *key, host.value, copy_s.value, card.value, once, sweeps
 
 
@@ -234,26 +229,25 @@ def _series(context: AnalysisContext) -> Iterator[Frame]:
 def _unreached(context: AnalysisContext) -> Iterator[Finding]:
     """Yields rates of device memory, for devices whose kernels have no rate on host memory."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
-    for device in filter(context.is_reported, rows["device"].unique()):
+    for device in filter(context.reported.__contains__, rows["device"].unique()):
         of_device = rows[rows["device"] == device]
         own = of_device[of_device["operation"] != "bandwidth"]
         if not of_device["target"].eq("host").any() and len(own):
             yield common.finding_of(
-                context, row := common.at_largest(own), "host_unreached",
+                context, row := common.picks(own).largest, "host_unreached",
                 WAYS[row.operation].replace("host", "device") + ", {size}",
-                rate_of(row, context.confidence), "B/s", reference=common.reference_of(row),
+                rate_of(row, context.confidence), "B/s", reference=common.limit_of(row).reference,
                 remark="no host memory",
             )  # fmt: skip
 
 
 def _rate(context: AnalysisContext, rows: Frame) -> Finding:
-    row = common.at_plateau(rows)
-    rate, limit = rate_of(row, context.confidence), common.reference_of(row)
-    verdict = common.verdict_of(rate.value / limit.value if limit else None)
+    row = common.picks(rows).plateau
+    rate, limit = rate_of(row, context.confidence), common.limit_of(row)
     return common.finding_of(
-        context, row, "rate_of_limit" if limit else "rate_alone", "{what}, {size}", rate, "B/s",
-        ways=WAYS, values={"reference": "the link"}, reference=limit, verdict=verdict,
-        remark=common.REMARKS.get(verdict, ""), evidence="crossing",
+        context, row, "rate_of_limit" if limit.reference else "rate_alone", "{what}, {size}",
+        rate, "B/s", ways=WAYS, values={"reference": "the link"}, reference=limit.reference,
+        verdict=limit.verdict, remark=limit.remark, evidence="crossing",
     )  # fmt: skip
 
 
@@ -269,8 +263,8 @@ _CHOICES: dict[str, tuple[str, Verdict, str]] = {
 def _copies(context: AnalysisContext) -> Iterator[Finding]:
     """Compares direct access to host memory with copying first, for data that are used once."""
     table = direct(context).table
-    for _, reads in groups(table[table["operation"] == "read_bandwidth"], ["device"]):
-        row = common.pick(reads, reads["bytes"].idxmax())
+    for _, reads in table[table["operation"] == "read_bandwidth"].groups(["device"]):
+        row = reads.row(reads["bytes"].idxmax())
         copy_s = float(row.copy_s + row.card_sweep_s)
         chosen = judge(interval_of(row, "direct_time_ratio"), WORTH_COPYING - 1)
         template, verdict, remark = _CHOICES[chosen]
@@ -280,14 +274,16 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
             values={"direct": shown(direct_s.value, "s"), "copy": shown(copy_s, "s")},
             reference=Reference(kind="other", value=copy_s, name="copy first"), share=None,
             verdict=verdict, remark=remark, evidence="direct",
-            action=common.to_decide(context, str(row.device)) if chosen == "undecided" else "",
+            action=again(context.run, context.study, [str(row.device)], longer=True)
+            if chosen == "undecided" else "",
         )  # fmt: skip
 
 
 def _peaks(context: AnalysisContext, series: Sequence[Frame]) -> Iterator[Finding]:
     """Yields peaks of series that lie well above the rate of the largest buffer."""
     for rows in series:
-        last, top = common.at_largest(rows), common.at_peak(rows)
+        picks = common.picks(rows)
+        last, top = picks.largest, picks.peak
         if top.bandwidth_Bps >= PEAK_ON_HOST * last.bandwidth_Bps:
             slow = shown(float(last.bandwidth_Bps), "B/s")
             yield common.finding_of(
@@ -302,7 +298,7 @@ def _published(context: AnalysisContext) -> Iterator[Finding]:
     table = crossing(context).table
     if "published_residual" not in table:
         return
-    for (device,), rows in groups(table.dropna(subset=["published_residual"]), ["device"]):
+    for (device,), rows in table.dropna(subset=["published_residual"]).groups(["device"]):
         rms = float(np.sqrt((rows["published_residual"] ** 2).mean()))
         yield common.finding_of(
             context, Row(device=device), "published_log", "off the published log, rms",

@@ -15,20 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import wording
-from isthmus.analysis.context import AnalysisContext, Rows, each, interval_of, question
-from isthmus.analysis.ratios import (
-    Memories,
-    by_memory,
-    groups,
-    medians,
-    pairs,
-    ratio,
-    software_only,
-)
-from isthmus.analysis.summary import simulated_devices
-from isthmus.statistics import Interval
+from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.ratios import Memories, by_memory, pairs, ratio
+from isthmus.analysis.summary import medians
+from isthmus.answers import Rows, interval_of, question
+from isthmus.frames import Frame
+from isthmus.statistics import Interval, simultaneous
 from isthmus.thresholds import LARGE, SMALL
+from isthmus.units import size_range
 
 _SPANS = ((0, SMALL), (LARGE, np.inf))
 _ONE = ("device", "operation", "memory", "axes")
@@ -46,8 +40,8 @@ def per_call(context: AnalysisContext) -> Rows:
     has are included.
     """
     times = medians(context.run, context.study, "na")
-    times = times[times["device"].isin(software_only(context.run))]
-    series = dict(groups(times, _ONE))
+    times = times[times["device"].isin(context.software)]
+    series = dict(times.groups(_ONE))
     alone = dict(series)
     for pair in pairs(context.run, times):
         keys = [
@@ -69,7 +63,7 @@ def per_call(context: AnalysisContext) -> Rows:
         for span in _SPANS:
             part = rows[rows["bytes"].between(*span)]
             if not part.empty:
-                over, reruns = wording.sizes(part["bytes"].tolist()), part["rerun"].nunique()
+                over, reruns = size_range(part["bytes"].tolist()), part["rerun"].nunique()
                 support = (reruns == 1, part["bytes"].nunique(), reruns)
                 call = float(np.exp(part["log"].mean()))
                 yield device, "", *rest, over, call, np.nan, none, *support
@@ -89,16 +83,16 @@ def estimated(context: AnalysisContext) -> Rows:
     """Yields the estimated time of each point: measured software plus simulated crossing."""
     rows = context.every[context.every["study"] == context.study]
     simulated = rows[
-        rows["device"].isin(simulated_devices(context.run))
+        rows["device"].isin(context.simulated)
         & rows["clock"].eq("simulated")
         & rows["verified"].ne("false")
         & rows["median_s"].gt(0)
     ]
-    bare = rows["device"].isin(software_only(context.run))
+    bare = rows["device"].isin(context.software)
     software = rows[bare & rows["clock"].eq("host") & rows["samples"].gt(0)]
-    for row in each(
-        simulated.merge(software.drop_duplicates(_POINT), on=_POINT, suffixes=("", "_alone"))
-    ):
+    for row in simulated.merge(
+        software.drop_duplicates(_POINT), on=_POINT, suffixes=("", "_alone")
+    ).itertuples():
         # Simulated time is exact: the interval of the sum is that of the software.
         alone = (row.median_s_alone, row.ci_low_s_alone, row.ci_high_s_alone)
         value, low, high = (row.median_s + end for end in alone)
@@ -139,20 +133,21 @@ class Share(NamedTuple):
 )
 def api_shares(context: AnalysisContext) -> Rows:
     """Yields the ratio of the estimated times of two APIs above the same card, by size."""
-    for *pair, by_size in shares(context):
+    for *pair, by_size in shares(context, estimated(context).table):
         for size, time_ratio in by_size.items():
             yield *pair, "hybrid", size, time_ratio
 
 
-def shares(context: AnalysisContext) -> list[Share]:
+def shares(context: AnalysisContext, estimates: Frame) -> list[Share]:
     """Compares every two APIs on the same emulated card, for each operation that both have.
 
     Equal kinds of memory are compared; if each API has only one kind, these two are. Intervals are
-    simultaneous over all sizes and over each pair's mean over sizes.
+    simultaneous over all sizes and over each pair's mean over sizes. ``estimates``: table of
+    ``estimated``.
     """
     cards = {d.address: (d.properties.get("emulated_card"), d.api) for d in context.run.devices}
     shares_ = []
-    for (operation, axes), rows in groups(estimated(context).table, ["operation", "axes"]):
+    for (operation, axes), rows in estimates.groups(["operation", "axes"]):
         for reference, device in combinations(dict.fromkeys(rows["device"]), 2):
             (card, api), (other_card, other_api) = cards[device], cards[reference]
             if card != other_card or api == other_api:
@@ -165,7 +160,7 @@ def shares(context: AnalysisContext) -> list[Share]:
                         interval_of(row, name)._replace(confidence=context.confidence)
                         for name in ("hybrid_s", "hybrid_s_of")
                     )
-                    for row in each(both)
+                    for row in both.itertuples()
                 }
                 ahead = sum(math.log(a.value / b.value) for a, b in times.values()) <= 0
                 names = (device, reference, operation, str(memories)) if ahead else (
@@ -175,7 +170,7 @@ def shares(context: AnalysisContext) -> list[Share]:
                     size: a.over(b) if ahead else b.over(a) for size, (a, b) in times.items()
                 }
                 shares_.append(Share(*names, axes, by_size))
-    together = context.simultaneous(sum(len(share.by_size) + 1 for share in shares_))
+    together = simultaneous(context.confidence, sum(len(share.by_size) + 1 for share in shares_))
     return [
         share._replace(by_size={n: r.with_confidence(together) for n, r in share.by_size.items()})
         for share in shares_

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from isthmus.analysis.advice import copies, maps
-from isthmus.analysis.context import each, time_of
 from isthmus.analysis.ratios import first_bank
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved
+from isthmus.answers import time_of
 from isthmus.errors import UsageError
 from isthmus.frames import Frame
 from isthmus.models import pipeline
@@ -242,7 +242,7 @@ class Measured(NamedTuple):
 
     def _both(self, device: str, memory: str, size: int) -> Interval | None:
         rows = self.rows[self.rows["operation"] == "bidirectional"]
-        for row in each(first_bank(rows)):
+        for row in first_bank(rows).itertuples():
             if (row.device, row.memory, int(row.bytes)) == (device, memory, size):
                 return time_of(row, self.confidence)
         return None
@@ -250,7 +250,7 @@ class Measured(NamedTuple):
     def launch(self, device: str) -> Interval | None:
         """Time of an empty kernel; None where it was not measured."""
         rows = self.rows[(self.rows["operation"] == "launch") & (self.rows["device"] == device)]
-        return next((time_of(row, self.confidence) for row in each(rows)), None)
+        return next((time_of(row, self.confidence) for row in rows.itertuples()), None)
 
 
 def measured(rows: Frame, confidence: float) -> Measured:

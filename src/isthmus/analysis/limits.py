@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
@@ -22,7 +22,17 @@ from isthmus.frames import Frame
 from isthmus.models import serial
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord, Point, Run
-from isthmus.thresholds import PLATEAU, SETTLED
+from isthmus.statistics import relevant
+from isthmus.thresholds import (
+    DRIFT,
+    KERNEL_NOISE,
+    LARGE,
+    NO_MEMORY_BPS,
+    NOTHING_BPS,
+    PLATEAU,
+    SETTLED,
+    SMALL,
+)
 
 Name = Literal["link", "links", "device memory", "memcpy"]
 COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source", "plateau")
@@ -38,6 +48,12 @@ _STEP = 8
 by at most this factor."""
 _NO_LINKS = ("mpi", "staged")
 """Channels between devices whose messages do not use the links between the devices."""
+
+
+_BOTH_AT_ONCE = (
+    ("bidirectional", "read", "write"), ("bandwidth", "read_bandwidth", "write_bandwidth"),
+)  # fmt: skip
+"""Operations that use both directions at once, each with the operations of one direction."""
 
 
 class Limit(NamedTuple):
@@ -57,58 +73,57 @@ _TIMES_THROUGH_BANK = {"stream": 2}
 the byte from the bank, and writes it back."""
 
 
-class Limits:
-    """Limits of the points of one run. Boards and links are looked up once."""
+def of_points(run: Run) -> list[Limit | None]:
+    """The limit of each point's rate, in the run's order; None if none is known."""
+    devices = {device.address: device for device in run.devices}
+    known = {a: boards.of_device(device.properties) for a, device in devices.items()}
+    return [_of_point(point, run, devices, known.get(point.device)) for point in run.points]
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._devices: Mapping[str, DeviceRecord] = {
-            device.address: device for device in run.devices
-        }
-        self._boards = {
-            device.address: boards.of_device(device.properties) for device in run.devices
-        }
 
-    def of(self, point: Point) -> Limit | None:
-        """Returns the limit of a point's rate; None if none is known."""
-        device, board = self._devices.get(point.device), self._boards.get(point.device)
-        if point.operation in {"exchange", "exchange_rank"}:
-            return self._between(point, board)
-        if device is None:
-            return None
-        if point.direction:
-            return _of_link(device, board, point)
-        if point.initiator == "kernel":
-            return _of_memory(device, board, point)
-        links = links_Bps(device) if point.operation.startswith("peer_") else math.nan
-        return Limit(links, "links", "between devices", links) if links > 0 else None
+def _of_point(
+    point: Point, run: Run, devices: Mapping[str, DeviceRecord], board: Board | None
+) -> Limit | None:
+    device = devices.get(point.device)
+    if point.operation in {"exchange", "exchange_rank"}:
+        return _between(point, board, run.environment.get("ranks"), devices)
+    if device is None:
+        return None
+    if point.direction:
+        return _of_link(device, board, point)
+    if point.initiator == "kernel":
+        return _of_memory(device, board, point)
+    links = links_Bps(device) if point.operation.startswith("peer_") else math.nan
+    return Limit(links, "links", "between devices", links) if links > 0 else None
 
-    def _between(self, point: Point, board: Board | None) -> Limit | None:
-        """Returns the limit by the links between ranks: of all ranks, or of one sending rank."""
-        ranks = int(point.axes.get("ranks") or 1)
-        senders = ranks if point.operation == "exchange" else 1
-        if board is not None and board.has("serial"):
-            value = 2 * senders * serial.channel_rate(board)
-            return Limit(value, "links", f"serial channels of {board.name}", value)
-        value = senders * self._links_of_all(point.device)
-        if point.axes.get("channel") in _NO_LINKS or ranks == 1 or not value > 0:
-            return None
-        return Limit(value, "links", "between devices", value)
 
-    def _links_of_all(self, address: str) -> float:
-        """Bytes a second that each of several devices can send to the others.
+def _between(
+    point: Point, board: Board | None, ranks_of_run: object, devices: Mapping[str, DeviceRecord]
+) -> Limit | None:
+    """Returns the limit by the links between ranks: of all ranks, or of one sending rank."""
+    ranks = int(point.axes.get("ranks") or 1)
+    senders = ranks if point.operation == "exchange" else 1
+    if board is not None and board.has("serial"):
+        value = 2 * senders * serial.channel_rate(board)
+        return Limit(value, "links", f"serial channels of {board.name}", value)
+    value = senders * _links_of_all(point.device, ranks_of_run, devices)
+    if point.axes.get("channel") in _NO_LINKS or ranks == 1 or not value > 0:
+        return None
+    return Limit(value, "links", "between devices", value)
 
-        ``address`` joins the devices by ``+``. NaN if a device does not report its links, or if
-        ranks share a device, so that messages stay within it.
-        """
-        ranks = self._run.environment.get("ranks")
-        if isinstance(ranks, list):
-            used = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
-            if len(used) < len(ranks):
-                return math.nan
-        rates = {name: links_Bps(device) for name, device in self._devices.items()}
-        members = [name for name in address.split("+") if name in rates] or [address]
-        return float(np.min([rates.get(name, math.nan) for name in members]))
+
+def _links_of_all(address: str, ranks: object, devices: Mapping[str, DeviceRecord]) -> float:
+    """Bytes a second that each of several devices can send to the others.
+
+    ``address`` joins the devices by ``+``. NaN if a device does not report its links, or if
+    ranks share a device, so that messages stay within it.
+    """
+    if isinstance(ranks, list):
+        used = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
+        if len(used) < len(ranks):
+            return math.nan
+    rates = {name: links_Bps(device) for name, device in devices.items()}
+    members = [name for name in address.split("+") if name in rates] or [address]
+    return float(np.min([rates.get(name, math.nan) for name in members]))
 
 
 def links_Bps(device: DeviceRecord) -> float:  # noqa: N802 - a unit
@@ -171,24 +186,110 @@ def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit
     return Limit(min(ways * port, banks), "device memory", f"board {board.name}", math.inf)
 
 
-def memory_copies(run: Run) -> frozenset[str]:
-    """Devices that only copy within host memory; their rates are limits for other devices."""
-    unreal = {device.address for device in run.devices if not device.real}
-    return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
+def mark_untrue(frame: Frame, precision: float, axes: Sequence[str]) -> None:
+    """Flags rates that no data had, and empties those of operations that moved nothing."""
+    _mark_idle(frame, axes)
+    _mark_above_sum(frame, precision, axes)
 
 
-def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
+def _mark_idle(frame: Frame, axes: Sequence[str]) -> None:
+    """Flags rows whose time does not grow with size: no data moved. Empties their bandwidth.
+
+    Verified rows that differ in size only are judged by ``_copies_nothing`` and ``_is_idle``.
+    """
+    seen = frame["verified"] == "true"
+    kernels = frame["initiator"] == "kernel"
+    copies = seen & (frame["direction"] != "") & ~kernels
+    keys = ["study", "device", "operation", "memory", "clock", *axes]
+    for some, moved_nothing in (
+        (copies, _copies_nothing), (seen & kernels & (frame["clock"] == "host"), _is_idle),
+    ):  # fmt: skip
+        idle = [
+            group.index
+            for _, group in frame[some].groupby(keys, dropna=False)
+            if moved_nothing(group.sort_values("bytes"))
+        ]
+        if idle:
+            rows = np.isin(frame.index, np.concatenate(idle))
+            frame.set(rows, "bandwidth_Bps", np.nan)
+            _add_flag(frame, rows, "zero_copy")
+
+
+def _copies_nothing(sizes: Frame) -> bool:
+    """Whether copies across the link moved no data.
+
+    It did if 1 MiB or more takes at most twice the time of 4 KiB or less, and the additional bytes
+    would need a rate that no link has. It also did if the largest size needs such a rate. For
+    kernels ``_is_idle`` decides: a disturbed launch can hide that their time grows with size.
+    """
+    low, high = sizes[sizes["bytes"] <= SMALL], sizes[sizes["bytes"] >= LARGE]
+    if low.empty or high.empty:
+        return False
+    short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
+    largest = float(high["bytes"].iloc[-1])
+    more = largest - low["bytes"].median()
+    grows = long > 2 * short or more <= NOTHING_BPS * (long - short)
+    return not grows or largest > NOTHING_BPS * long
+
+
+def _is_idle(sizes: Frame) -> bool:
+    """Whether a kernel moved no data: the additional bytes would need a rate that no memory has.
+
+    Additional bytes are those of the largest size beyond the smallest. Their time is that of the
+    largest size beyond the shortest sample, but at least ``KERNEL_NOISE`` of that sample. No memory
+    has ``NO_MEMORY_BPS``.
+    """
+    more = float(sizes["bytes"].iloc[-1] - sizes["bytes"].iloc[0])
+    shortest = float(sizes["min_s"].min())
+    longer = float(sizes["median_s"].iloc[-1]) - shortest
+    return more > NO_MEMORY_BPS * max(longer, KERNEL_NOISE * shortest)
+
+
+def _mark_above_sum(frame: Frame, precision: float, axes: Sequence[str]) -> None:
+    """Flags rates of both directions at once that exceed the sum of what each reaches alone.
+
+    Rows without a link are left out: caches of a processor can exceed the sum. A measured rate is
+    flagged only above ``DRIFT``, and only if several processes measured the rate.
+    """
+    same = ["study", "device", "memory", "bytes", "clock", *axes]
+    ends = frame[same].assign(
+        label=frame.index,
+        least=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_high_s"],
+        most=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_low_s"],
+    )
+    one_process = frame.index[frame["flags"].str.contains(r"\bwithin\b").values]
+    for both, *alone in _BOTH_AT_ONCE:
+        rates = ends[frame["operation"].eq(both) & frame["limit"].eq("link")]
+        for single in alone:
+            most_alone = ends[frame["operation"].eq(single)][[*same, "most"]]
+            rates = rates.merge(most_alone.rename({"most": single}), on=same)
+        slack = np.where(rates["clock"] == "simulated", 0.0, DRIFT)
+        together = sum(rates[single] for single in alone)
+        most = (1 + np.maximum(relevant(precision), slack)) * together
+        above = (rates["least"] > most) & ~rates["label"].isin(one_process)
+        _add_flag(frame, np.isin(frame.index, rates[above]["label"].values), "above_sum")
+
+
+def _add_flag(frame: Frame, rows: NDArray[np.bool_], flag: str) -> None:
+    frame["flags"] = [
+        ";".join(sorted({*str(flags).split(";"), flag} - {""})) if marked else flags
+        for flags, marked in zip(frame["flags"], rows, strict=True)
+    ]
+
+
+def complete(frame: Frame, copying: Collection[str], axes: Sequence[str]) -> Frame:
     """Adds memory copies as limits of copies without a link, and each rate's share of its limit.
 
     A rate below its plateau has no share, because latency bounds it. Two kinds of limit give a
     share at any size: a memory copy of the same size, and links between devices, because effective
-    bandwidth is by definition a mean that includes small messages.
+    bandwidth is by definition a mean that includes small messages. ``copying``: addresses of
+    devices that are plain memory copies.
     """
     frame = frame.copy()
     place = {label: i for i, label in enumerate(frame.index)}
     names = ("limit_Bps", "limit", "limit_source")
     limits = frame.rows(names)
-    for row in _with_memory_copy(frame, run):
+    for row in _with_memory_copy(frame, copying):
         source = f"{row.device_copy} in this run"
         limits[place[row.label]] = (row.bandwidth_Bps_copy, "memcpy", source)
     for at, name in enumerate(names):
@@ -241,7 +342,7 @@ def _settled(rates: Sequence[tuple[int, float]]) -> range:
     return range(last, last + 1) if alone else range(0)
 
 
-def _with_memory_copy(frame: Frame, run: Run) -> Iterator[Any]:
+def _with_memory_copy(frame: Frame, addresses: Collection[str]) -> Iterator[Any]:
     """Yields rows without a limit, joined with the best memory copy of their operation and size.
 
     A row's ``label`` is its label in ``frame``; columns of the memory copy end in ``_copy``.
@@ -249,7 +350,7 @@ def _with_memory_copy(frame: Frame, run: Run) -> Iterator[Any]:
     certain = frame["ci_high_s"] <= _KNOWN * frame["ci_low_s"]
     usable = frame["direction"].ne("") & frame["clock"].eq("host") & frame["bandwidth_Bps"].gt(0)
     usable &= frame["verified"].eq("true")
-    copying = frame["device"].isin(memory_copies(run))
+    copying = frame["device"].isin(addresses)
     copies = frame[usable & copying]
     plain = copies[copies["device"] == "host"]
     copies = copies if plain.empty else plain

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.analysis import changes
-from isthmus.analysis.context import Answer, answers
+from isthmus.analysis.context import answers
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.summary import CLOCKS, measured_on, summarise
 from isthmus.analysis.typed import typed, with_run
+from isthmus.answers import Answer
 from isthmus.errors import analysing
 from isthmus.frames import Frame
 from isthmus.results import run_file

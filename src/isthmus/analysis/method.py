@@ -163,7 +163,7 @@ def method(run: Run) -> Method:
         batch=Range.of(rerun.batch for rerun, _ in each),
         rows=_rows(run, measured),
         clocks=tuple(_read_clocks(measured)),
-        processes_with_readings=len(host_state.readings(run)),
+        processes_with_readings=len(host_state.rows_of(run).readings),
         steal=stolen,
         steal_of=steal_of,
         verified=right,

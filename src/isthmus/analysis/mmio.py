@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.analysis import reproduction, wording
-from isthmus.analysis.context import AnalysisContext, Rows, each, interval_of, question, time_of
+from isthmus.analysis import reproduction
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference
-from isthmus.analysis.ratios import groups
 from isthmus.analysis.summary import THROUGH_EMULATION
+from isthmus.answers import Rows, interval_of, question, time_of
 from isthmus.boards import Board
 from isthmus.frames import Frame
 from isthmus.models import mmio as model
@@ -20,6 +20,7 @@ from isthmus.models.littles_law import in_flight
 from isthmus.models.pcie import Link, link_of, path_of
 from isthmus.statistics import Interval, combined
 from isthmus.studies.base import Analysis
+from isthmus.units import number, rounded_size
 
 _MOVED = 1 << 20
 """Bytes stored in blocks of decreasing size by one method of ``ways`` to time the driver."""
@@ -101,7 +102,7 @@ def ways(device: Device) -> Iterator[tuple[str, Interval]]:
 def _line(x: Any, rows: Frame, scale: Any = 1.0) -> tuple[Interval, Interval]:
     """Slope and value at 0 of the least-squares line through ``scale`` * time over ``x``."""
     weights = np.linalg.pinv(np.column_stack([x, np.ones(len(x))])) * scale
-    times = [time_of(row) for row in each(rows)]
+    times = [time_of(row) for row in rows.itertuples()]
     slope, start = (combined(part.tolist(), times) for part in weights)
     return slope, start
 
@@ -251,7 +252,7 @@ def anomalies(context: AnalysisContext) -> Rows:
         link = device.link
         if link is None:
             continue
-        for row in each(device.moving[device.moving["memory"].isin(["bar_uc", "bar_wc"])]):
+        for row in device.moving[device.moving["memory"].isin(["bar_uc", "bar_wc"])].itertuples():
             count, loads = int(row.bytes) / int(row.width), row.operation == "bar_memory_load"
             around = _COMPLETION if loads else _PACKET
             if loads and row.pipelined == "no":
@@ -295,7 +296,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 
 def _accesses(context: AnalysisContext) -> Iterator[Finding]:
-    for row in each(accesses(context).table):
+    for row in accesses(context).table.itertuples():
         yield common.finding_of(
             context, row, "access", "{what}", interval_of(row, "median_s"), "s", ways=ACCESSES,
             subject=_on(context, row, row.memory), evidence="accesses",
@@ -303,14 +304,14 @@ def _accesses(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _on(context: AnalysisContext, row: Any, what: str) -> str:
-    return f"{common.title(context, row.device)}, {what}"
+    return f"{context.titles[row.device]}, {what}"
 
 
 def _stores(context: AnalysisContext) -> Iterator[Finding]:
     """Yields the highest rate at which a core stores to the device."""
     table = bandwidths(context).table
-    for _, stores in groups(table[table["operation"] == "store"], ["device"]):
-        row = common.at_peak(stores)
+    for _, stores in table[table["operation"] == "store"].groups(["device"]):
+        row = stores.row(stores["bandwidth_Bps"].idxmax())
         share, reference = float(row.limit_share), None
         if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="link")
@@ -325,18 +326,18 @@ def _stores(context: AnalysisContext) -> Iterator[Finding]:
 def _lines(context: AnalysisContext) -> Iterator[Finding]:
     """Yields the cache lines that must be in flight to fill the link (Little's law)."""
     table = concurrency(context).table
-    for row in each(table[table["lines"] > _CORE_LINES]):
+    for row in table[table["lines"] > _CORE_LINES].itertuples():
         yield common.finding_of(
             context, row, "fill_link", "cache lines that fill the link",
             Interval(float(row.lines), np.nan, np.nan), "lines", remark="use DMA",
-            action="DMA in place of loads", values={"lines": wording.number(row.lines)},
+            action="DMA in place of loads", values={"lines": number(row.lines)},
             evidence="concurrency",
         )  # fmt: skip
 
 
 def _crossover(context: AnalysisContext) -> Iterator[Finding]:
-    for row in each(crossover(context).table):
-        size = wording.size(row.crossover_bytes)
+    for row in crossover(context).table.itertuples():
+        size = rounded_size(row.crossover_bytes)
         yield common.finding_of(
             context, row, "crossover", "DMA is faster than loads from",
             interval_of(row, "crossover_bytes"), "B", subject=_on(context, row, row.instruction),
@@ -347,7 +348,7 @@ def _crossover(context: AnalysisContext) -> Iterator[Finding]:
 
 def _driver(context: AnalysisContext) -> Iterator[Finding]:
     table = driver(context).table
-    for row in each(table[table["overhead_s"] > 0].drop_duplicates("device")):
+    for row in table[table["overhead_s"] > 0].drop_duplicates("device").itertuples():
         yield common.finding_of(
             context, row, "call_extrapolated" if "configuration" in row.way else "call_measured",
             "what a system call adds", interval_of(row, "overhead_s"), "s", evidence="driver",
@@ -356,7 +357,7 @@ def _driver(context: AnalysisContext) -> Iterator[Finding]:
 
 def _combining(context: AnalysisContext) -> Iterator[Finding]:
     table = anomalies(context).table
-    for row in each(table[table["anomaly"] == "merged stores"].drop_duplicates("device")):
+    for row in table[table["anomaly"] == "merged stores"].drop_duplicates("device").itertuples():
         yield common.finding_of(
             context, row, "write_combining", "write combining", None, evidence="anomalies",
             subject=_on(context, row, row.memory), values={"width": str(row.width)},

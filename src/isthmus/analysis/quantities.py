@@ -8,15 +8,15 @@ from dataclasses import dataclass, fields
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
-from isthmus.analysis import wording
 from isthmus.analysis.summary import measured_on
 from isthmus.results.run_file import ClockName, Point
 from isthmus.statistics import Judgement
 from isthmus.thresholds import LARGE, SMALL
+from isthmus.units import rounded_size
 
 CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
 """Smallest and largest size in bytes of each class; the last class is for points without a size."""
-_MIDDLE = f"between {wording.size(SMALL)} and {wording.size(LARGE)}"
+_MIDDLE = f"between {rounded_size(SMALL)} and {rounded_size(LARGE)}"
 """Name of the class between small and large sizes."""
 Outcome = Literal["pass", "fail", "undecided"]
 """Result of a gate on a whole comparison."""
@@ -91,8 +91,8 @@ def size_class(size: int) -> str:
     if not high:
         return ""
     if high == math.inf:
-        return f"from {wording.size(low)}"
-    return f"up to {wording.size(high)}" if low == 1 else _MIDDLE
+        return f"from {rounded_size(low)}"
+    return f"up to {rounded_size(high)}" if low == 1 else _MIDDLE
 
 
 def identity(row: Mapping[str, Any]) -> dict[str, str]:

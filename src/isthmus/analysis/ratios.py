@@ -7,24 +7,16 @@ without a device, to compare their software.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import wording
-from isthmus.analysis.summary import (
-    estimate,
-    is_timer_bound,
-    simulated_devices,
-    too_short,
-)
 from isthmus.frames import Frame, missing
-from isthmus.results.run_file import Point, Rerun, Run, Verified
+from isthmus.results.run_file import Run
 from isthmus.statistics import LOOKS, Interval, over_processes
-
-_MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
+from isthmus.units import size_range
 
 
 class Ratio(NamedTuple):
@@ -77,34 +69,6 @@ class Pair(NamedTuple):
         return self.device, self.reference, self.operation, str(self.memories), self.axes
 
 
-def varying_axes(points: Iterable[Point]) -> list[str]:
-    """Names of the axes in which these points differ, in order."""
-    values: dict[str, set[int | str]] = {}
-    for point in points:
-        for name, value in point.axes.items():
-            if value != "":  # empty: the operation lacks the axis
-                values.setdefault(name, set()).add(value)
-    return [name for name, used in values.items() if len(used) > 1]
-
-
-def with_axes(frame: Frame, names: Sequence[str]) -> Frame:
-    """Adds the column ``axes``: values of the named columns in words."""
-    columns = [[f"{n} {whole(v)}" if not missing(v) else "" for v in frame[n]] for n in names]
-    texts = [", ".join(filter(None, words)) for words in zip(*columns, strict=True)]
-    return frame.assign(axes=texts if names else "")
-
-
-def whole(value: Any) -> Any:
-    """An axis value as text, where a whole number that a frame stores as a float is whole again."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def groups(frame: Frame, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Frame]]:
-    """Yields groups of rows that are equal in all these columns, in order of appearance."""
-    for key, group in frame.groupby(list(keys), sort=False, dropna=False):
-        yield tuple(map(str, key)), group
-
-
 def first_bank(rows: Frame) -> Frame:
     """Rows of the first measured bank of each card; all rows of devices without banks."""
     if "bank" not in rows:
@@ -119,47 +83,6 @@ def first_bank(rows: Frame) -> Frame:
             dtype=bool,
         )
     ]
-
-
-def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
-    """Yields a point's reruns with this verification and a host time above clock resolution."""
-    if all(rerun.verified != "false" for rerun in point.reruns):
-        for rerun in point.reruns:
-            measured = "host" in rerun.clocks and rerun.clocks["host"].ticks
-            if rerun.verified == verified and measured and not is_timer_bound(rerun):
-                yield rerun
-
-
-def medians(
-    run: Run, study: str, verified: Verified = "true", points: Sequence[Point] | None = None
-) -> Frame:
-    """Logarithms of each trusted rerun's median host time, and of the ends of its 95 % interval.
-
-    ``points``: points of the run that count; None: all.
-    """
-    simulated = simulated_devices(run)
-    points = run.points if points is None else points
-    axes = varying_axes(point for point in points if point.study == study)
-    columns: dict[str, list[object]] = {name: [] for name in (*_MEDIANS, *axes)}
-    for point in points:
-        # Host times above an emulated card are of software: they do not hold for a board.
-        if point.study != study or point.device in simulated:
-            continue
-        for rerun in _trusted(point, verified):
-            interval = estimate([rerun])
-            if too_short(interval, [rerun]):
-                continue
-            identity = (point.device, point.api, point.operation, point.memory, point.bytes)
-            row = (*identity, rerun.rerun, *interval[:3])
-            for name, value in zip(_MEDIANS, row, strict=True):
-                columns[name].append(value)
-            for name in axes:
-                columns[name].append(point.axes.get(name, math.nan))
-    frame = Frame(columns)
-    with np.errstate(divide="ignore"):
-        for name in _MEDIANS[-3:]:
-            frame[name] = np.log(frame[name].values.astype(np.float64))
-    return with_axes(frame, axes)[[*_MEDIANS, "axes"]]
 
 
 def divide(numerator: Frame, denominator: Frame) -> Frame:
@@ -205,7 +128,7 @@ def ratio(times: Frame, confidence: float) -> Ratio | None:
     kept = complete(times)
     if kept.empty:
         return None
-    count, over = kept["bytes"].nunique(), wording.sizes(kept["bytes"].tolist())
+    count, over = kept["bytes"].nunique(), size_range(kept["bytes"].tolist())
     per_rerun = [float(logs.mean()) for logs in kept.groupby("rerun").column("log").values()]
     if len(per_rerun) > 1:
         interval = over_processes(np.exp(per_rerun).tolist(), confidence)
@@ -233,7 +156,7 @@ def pairs(run: Run, table: Frame) -> list[Pair]:
     """
     pairs: list[Pair] = []
     devices = list(dict.fromkeys(point.device for point in run.points))
-    for (operation, axes), group in groups(table, ["operation", "axes"]):
+    for (operation, axes), group in table.groups(["operation", "axes"]):
         for reference, device in combinations(devices, 2):
             ours, theirs = group[group["device"] == device], group[group["device"] == reference]
             for memories, own, other in by_memory(ours, theirs):
@@ -241,12 +164,6 @@ def pairs(run: Run, table: Frame) -> list[Pair]:
                 if not times.empty:
                     pairs.append(Pair(device, reference, operation, memories, axes, times))
     return pairs
-
-
-def software_only(run: Run) -> frozenset[str]:
-    """Addresses of APIs without a device, whose times are those of their software."""
-    devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
-    return frozenset(devices)
 
 
 def by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[Memories, Frame, Frame]]:

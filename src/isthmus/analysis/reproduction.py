@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 
 from isthmus import boards, published
-from isthmus.analysis.context import AnalysisContext, Rows, each, question, rate_of, time_of
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.hybrid import estimated
-from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import resolved, simulated_devices, summarise
+from isthmus.answers import Rows, question, rate_of, time_of
 from isthmus.boards import Board
-from isthmus.frames import Frame
+from isthmus.frames import Frame, whole
 from isthmus.published.source import Figure, Row, Source, Term
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
 from isthmus.statistics import Interval, exact, location, over_processes
@@ -165,7 +165,7 @@ def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedR
 def from_points(rows: Sequence[Row], points: Frame, how: str = "") -> list[ReproducedRow]:
     """Reproduces rows from a summary's points of one device; ``how`` replaces that of the rows."""
     by_operation: dict[tuple[str, int], list[Any]] = {}
-    for point in each(points):
+    for point in points.itertuples():
         for size in (int(point.bytes), 0):
             by_operation.setdefault((str(point.operation), size), []).append(point)
     return [_row(row, by_operation, how) for row in rows]

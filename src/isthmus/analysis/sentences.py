@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from isthmus.text import cut_middle
+
 LONGEST = 100
 _LEAST_NAME = 12
 NAMES = frozenset({"who", "best", "usual", "one", "other"})
@@ -15,6 +17,7 @@ NAMES = frozenset({"who", "best", "usual", "one", "other"})
 
 TEMPLATES = MappingProxyType(
     {
+        "stated": "{subject}: {fact}.",
         # Templates of study transfer
         "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
@@ -151,8 +154,16 @@ _CAPITALS = ("{what}", "{best} memory")
 
 
 def say(template: str, /, **values: str) -> str:
-    """The template of this name, filled in; raises KeyError for an unknown template or value."""
-    return filled(TEMPLATES[template], **values)
+    """The template of this name, filled in; raises KeyError for an unknown template or value.
+
+    A value ``short_X`` replaces ``X`` if the sentence would be too long.
+    """
+    text = filled(TEMPLATES[template], **values)
+    short = {f"short_{name}" for name in values} & values.keys()
+    if len(text) <= LONGEST or not short:
+        return text
+    shorter = {name.removeprefix("short_"): values[name] for name in short}
+    return filled(TEMPLATES[template], **(values | shorter))
 
 
 def filled(text: str, /, **values: str) -> str:
@@ -166,23 +177,8 @@ def filled(text: str, /, **values: str) -> str:
         longest = max(names, key=lambda name: len(kept[name]))
         if len(kept[longest]) <= _LEAST_NAME:
             break
-        kept[longest] = shortened(
+        kept[longest] = cut_middle(
             kept[longest], max(_LEAST_NAME, len(kept[longest]) - len(sentence) + LONGEST)
         )
     # Sentences begin with a capital letter, unless they begin with the name of a device.
     return sentence[0].upper() + sentence[1:] if text.startswith(_CAPITALS) else sentence
-
-
-def shortened(name: str, most: int) -> str:
-    """Cuts a name in the middle to at most ``most`` characters: ``cache line to...back``.
-
-    The cut is between words, unless more than half of the first or the second part would be lost.
-    """
-    if len(name) <= most:
-        return name
-    left = (most - 2) // 2
-    cut = len(name) - (most - 3 - left)
-    between = [at for at in range(1, len(name)) if not name[at - 1 : at + 1].isalnum()]
-    end = max((at for at in between if left // 2 < at <= left), default=left)
-    start = min((at for at in between if cut <= at < (cut + len(name)) // 2), default=cut)
-    return f"{name[:end].rstrip(' ,')}...{name[start:].lstrip(' ,')}"

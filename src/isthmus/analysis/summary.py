@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 
 from isthmus import _core, studies
 from isthmus.analysis import host_state, limits
-from isthmus.analysis.limits import Limits
-from isthmus.frames import Frame, Series
-from isthmus.results.run_file import IMPORTED, ClockName, Point, Rerun, Run
+from isthmus.frames import Frame, Series, missing, whole
+from isthmus.results.run_file import IMPORTED, ClockName, Point, Rerun, Run, Verified
 from isthmus.statistics import (
     LOOKS,
     Basis,
@@ -24,18 +24,11 @@ from isthmus.statistics import (
     middle,
     over_processes,
     quantile,
-    relevant,
     within_process,
 )  # fmt: skip
 from isthmus.statistics.host_state import Slow
 from isthmus.thresholds import (
-    DRIFT,
-    KERNEL_NOISE,
-    LARGE,
     MEDIAN_TO_LEAST,
-    NO_MEMORY_BPS,
-    NOTHING_BPS,
-    SMALL,
     STEAL_SEEN,
     TIMER,
 )
@@ -62,10 +55,6 @@ THROUGH_EMULATION = "through_emulation"
 """Flag of host times above an emulated card, which time the runtime and the emulation."""
 BELOW_RESOLUTION = "below_clock_resolution"
 """Flag of times below the clock's resolution: rows have no bandwidth and are not compared."""
-_BOTH_AT_ONCE = (
-    ("bidirectional", "read", "write"), ("bandwidth", "read_bandwidth", "write_bandwidth"),
-)  # fmt: skip
-"""Operations that use both directions at once, each with the operations of one direction."""
 _DRIFT_CONFIDENCE = 0.999
 """Confidence of the two intervals that are compared to detect drift. A choice: of a thousand
 steady processes few are flagged."""
@@ -74,19 +63,17 @@ _DRIFT_LEAST_SAMPLES = 24
 
 
 def estimate(
-    reruns: Sequence[Rerun], clock: ClockName = "host", confidence: float = 0.95
+    reruns: Sequence[Rerun],
+    clock: ClockName = "host",
+    confidence: float = 0.95,
+    each: Sequence[Seconds] = (),
 ) -> Interval:
     """Seconds of one repetition, estimated over several processes, or within the only one.
 
     The interval is at least as wide as the clock's resolution. Each rerun has samples on the clock.
+    ``each``: the samples of each rerun in seconds, if the caller has them.
     """
-    return _estimate(reruns, [r.seconds(clock) for r in reruns], clock, confidence)
-
-
-def _estimate(
-    reruns: Sequence[Rerun], each: Sequence[Seconds], clock: ClockName, confidence: float
-) -> Interval:
-    """Does the work of ``estimate``; ``each``: the samples of each rerun in seconds."""
+    each = each or [rerun.seconds(clock) for rerun in reruns]
     if len(reruns) > 1:
         medians = [middle(seconds.tolist()) for seconds in each]
         return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
@@ -200,6 +187,18 @@ def simulated_devices(run: Run) -> frozenset[str]:
     return frozenset(device.address for device in run.devices if device.simulated)
 
 
+def software_only(run: Run) -> frozenset[str]:
+    """Addresses of APIs without a device, whose times are those of their software."""
+    devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
+    return frozenset(devices)
+
+
+def memory_copies(run: Run) -> frozenset[str]:
+    """Devices that only copy within host memory; their rates are limits for other devices."""
+    unreal = {device.address for device in run.devices if not device.real}
+    return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
+
+
 def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
     """Reruns that have samples on this clock."""
     return [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
@@ -210,10 +209,12 @@ def measured_points(run: Run) -> int:
     return sum(any(measured_on(point, clock) for clock in CLOCKS) for point in run.points)
 
 
-def _row(point: Point, clock: ClockName, run: Run, bounds: Limits, slow: Slow) -> dict[str, object]:
+def _row(
+    point: Point, clock: ClockName, run: Run, limit: limits.Limit | None, slow: Slow
+) -> dict[str, object]:
     measured = measured_on(point, clock)
     each = [r.seconds(clock) for r in measured]
-    alone = _estimate(measured, each, clock, run.settings.confidence)
+    alone = estimate(measured, clock, run.settings.confidence, each)
     interval = slow.widened(alone)
     pooled: list[float] = np.sort(np.concatenate(each)).tolist()
     samples = (r.clocks[clock] for r in measured)
@@ -226,7 +227,6 @@ def _row(point: Point, clock: ClockName, run: Run, bounds: Limits, slow: Slow) -
     # Host times above an emulation are times of software: no bytes crossed a link.
     if not point.moved_bytes or flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:
         bandwidth = np.nan
-    limit = bounds.of(point)
     if limit is not None and bandwidth > limit.most:
         flags.add("above_link_limit")
     verified = {r.verified for r in measured}
@@ -289,95 +289,6 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
     }
 
 
-def _axes(frame: Frame) -> list[str]:
-    return [name for name in frame.columns if name not in COLUMNS]
-
-
-def _mark_idle(frame: Frame) -> None:
-    """Flags rows whose time does not grow with size: no data moved. Empties their bandwidth.
-
-    Verified rows that differ in size only are judged by ``_copies_nothing`` and ``_is_idle``.
-    """
-    seen = frame["verified"] == "true"
-    kernels = frame["initiator"] == "kernel"
-    copies = seen & (frame["direction"] != "") & ~kernels
-    keys = ["study", "device", "operation", "memory", "clock", *_axes(frame)]
-    for some, moved_nothing in (
-        (copies, _copies_nothing), (seen & kernels & (frame["clock"] == "host"), _is_idle),
-    ):  # fmt: skip
-        idle = [
-            group.index
-            for _, group in frame[some].groupby(keys, dropna=False)
-            if moved_nothing(group.sort_values("bytes"))
-        ]
-        if idle:
-            rows = np.isin(frame.index, np.concatenate(idle))
-            frame.set(rows, "bandwidth_Bps", np.nan)
-            _add_flag(frame, rows, "zero_copy")
-
-
-def _copies_nothing(sizes: Frame) -> bool:
-    """Whether copies across the link moved no data.
-
-    It did if 1 MiB or more takes at most twice the time of 4 KiB or less, and the additional bytes
-    would need a rate that no link has. It also did if the largest size needs such a rate. For
-    kernels ``_is_idle`` decides: a disturbed launch can hide that their time grows with size.
-    """
-    low, high = sizes[sizes["bytes"] <= SMALL], sizes[sizes["bytes"] >= LARGE]
-    if low.empty or high.empty:
-        return False
-    short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
-    largest = float(high["bytes"].iloc[-1])
-    more = largest - low["bytes"].median()
-    grows = long > 2 * short or more <= NOTHING_BPS * (long - short)
-    return not grows or largest > NOTHING_BPS * long
-
-
-def _is_idle(sizes: Frame) -> bool:
-    """Whether a kernel moved no data: the additional bytes would need a rate that no memory has.
-
-    Additional bytes are those of the largest size beyond the smallest. Their time is that of the
-    largest size beyond the shortest sample, but at least ``KERNEL_NOISE`` of that sample. No memory
-    has ``NO_MEMORY_BPS``.
-    """
-    more = float(sizes["bytes"].iloc[-1] - sizes["bytes"].iloc[0])
-    shortest = float(sizes["min_s"].min())
-    longer = float(sizes["median_s"].iloc[-1]) - shortest
-    return more > NO_MEMORY_BPS * max(longer, KERNEL_NOISE * shortest)
-
-
-def _mark_above_sum(frame: Frame, precision: float) -> None:
-    """Flags rates of both directions at once that exceed the sum of what each reaches alone.
-
-    Rows without a link are left out: caches of a processor can exceed the sum. A measured rate is
-    flagged only above ``DRIFT``, and only if several processes measured the rate.
-    """
-    same = ["study", "device", "memory", "bytes", "clock", *_axes(frame)]
-    ends = frame[same].assign(
-        label=frame.index,
-        least=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_high_s"],
-        most=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_low_s"],
-    )
-    one_process = frame.index[frame["flags"].str.contains(r"\bwithin\b").values]
-    for both, *alone in _BOTH_AT_ONCE:
-        rates = ends[frame["operation"].eq(both) & frame["limit"].eq("link")]
-        for single in alone:
-            most_alone = ends[frame["operation"].eq(single)][[*same, "most"]]
-            rates = rates.merge(most_alone.rename({"most": single}), on=same)
-        slack = np.where(rates["clock"] == "simulated", 0.0, DRIFT)
-        together = sum(rates[single] for single in alone)
-        most = (1 + np.maximum(relevant(precision), slack)) * together
-        above = (rates["least"] > most) & ~rates["label"].isin(one_process)
-        _add_flag(frame, np.isin(frame.index, rates[above]["label"].values), "above_sum")
-
-
-def _add_flag(frame: Frame, rows: NDArray[np.bool_], flag: str) -> None:
-    frame["flags"] = [
-        ";".join(sorted({*str(flags).split(";"), flag} - {""})) if marked else flags
-        for flags, marked in zip(frame["flags"], rows, strict=True)
-    ]
-
-
 def summarise(run: Run) -> Frame:
     """Returns one row per point and clock: ``COLUMNS``, then the axes of the studies.
 
@@ -386,12 +297,13 @@ def summarise(run: Run) -> Frame:
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     columns: dict[str, list[object]] = {name: [] for name in (*COLUMNS, *axes)}
     owners: list[Point] = []
-    limits_, states = Limits(run), host_state.of_rows(run)
-    for place, point in enumerate(run.points):
+    bounds = limits.of_points(run)
+    states = host_state.of_rows(run)
+    for place, (point, limit) in enumerate(zip(run.points, bounds, strict=True)):
         measured = [clock for clock in CLOCKS if measured_on(point, clock)]
         of_host = {"host": states.get(place, host_state.UNKNOWN)}
         rows = [
-            _row(point, clock, run, limits_, of_host.get(clock, host_state.UNKNOWN))
+            _row(point, clock, run, limit, of_host.get(clock, host_state.UNKNOWN))
             for clock in measured
         ] or [_empty_row(point, run)]
         for row in rows:
@@ -400,14 +312,121 @@ def summarise(run: Run) -> Frame:
             owners.append(point)
     frame = Frame(columns)
     del columns
-    _mark_idle(frame)
-    _mark_above_sum(frame, run.settings.precision)
+    limits.mark_untrue(frame, run.settings.precision, axes)
     for name in dict.fromkeys(point.study for point in run.points):
         study = studies.registry().get(name)
         complete = study.analysis().complete if study else None
         if complete is not None:
             frame = complete(frame, owners, run.settings.precision)
             owners += [owners[-1]] * (len(frame) - len(owners))
-    frame = limits.complete(frame, run, axes)
+    frame = limits.complete(frame, memory_copies(run), axes)
     counts = trusted(frame) & frame["bandwidth_Bps"].gt(0)
     return fits.complete(frame, counts.values, axes, run.settings.confidence)
+
+
+def varying_axes(points: Iterable[Point]) -> list[str]:
+    """Names of the axes in which these points differ, in order."""
+    values: dict[str, set[int | str]] = {}
+    for point in points:
+        for name, value in point.axes.items():
+            if value != "":  # empty: the operation lacks the axis
+                values.setdefault(name, set()).add(value)
+    return [name for name, used in values.items() if len(used) > 1]
+
+
+def with_axes(frame: Frame, names: Sequence[str]) -> Frame:
+    """Adds the column ``axes``: values of the named columns in words."""
+    columns = [[f"{n} {whole(v)}" if not missing(v) else "" for v in frame[n]] for n in names]
+    texts = [", ".join(filter(None, words)) for words in zip(*columns, strict=True)]
+    return frame.assign(axes=texts if names else "")
+
+
+_MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
+
+
+def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
+    """Yields a point's reruns with this verification and a host time above clock resolution."""
+    if all(rerun.verified != "false" for rerun in point.reruns):
+        for rerun in point.reruns:
+            measured = "host" in rerun.clocks and rerun.clocks["host"].ticks
+            if rerun.verified == verified and measured and not is_timer_bound(rerun):
+                yield rerun
+
+
+def medians(
+    run: Run, study: str, verified: Verified = "true", points: Sequence[Point] | None = None
+) -> Frame:
+    """Logarithms of each trusted rerun's median host time, and of the ends of its 95 % interval.
+
+    ``points``: points of the run that count; None: all.
+    """
+    simulated = simulated_devices(run)
+    points = run.points if points is None else points
+    axes = varying_axes(point for point in points if point.study == study)
+    columns: dict[str, list[object]] = {name: [] for name in (*_MEDIANS, *axes)}
+    for point in points:
+        # Host times above an emulated card are of software: they do not hold for a board.
+        if point.study != study or point.device in simulated:
+            continue
+        for rerun in _trusted(point, verified):
+            interval = estimate([rerun])
+            if too_short(interval, [rerun]):
+                continue
+            identity = (point.device, point.api, point.operation, point.memory, point.bytes)
+            row = (*identity, rerun.rerun, *interval[:3])
+            for name, value in zip(_MEDIANS, row, strict=True):
+                columns[name].append(value)
+            for name in axes:
+                columns[name].append(point.axes.get(name, math.nan))
+    frame = Frame(columns)
+    with np.errstate(divide="ignore"):
+        for name in _MEDIANS[-3:]:
+            frame[name] = np.log(frame[name].values.astype(np.float64))
+    return with_axes(frame, axes)[[*_MEDIANS, "axes"]]
+
+
+class Selected(NamedTuple):
+    """Rows of a summary that the analysis of one study reads."""
+
+    every: Frame
+    """Rows of all studies with times above the clock's resolution; ``axes`` has the values in
+    which this study's points differ."""
+    rows: Frame
+    """Rows of this study that are trusted and have a bandwidth, on any clock except the device's;
+    an imported run also keeps rows on the device's clock.
+
+    Operations that move no data (verified ``na``, e.g. a launch) have no bandwidth: see ``timed``.
+    """
+    timed: Frame
+    """Rows of this study that have a time, on all clocks, also of operations without data.
+
+    Leaves out points whose data were wrong and points that were not measured.
+    """
+    medians: Frame
+    """Times of each process: see ``medians``."""
+    simulated: frozenset[str]
+    """Addresses of models, whose times are simulated."""
+    software: frozenset[str]
+    """Addresses of APIs without a device, whose times are those of their software."""
+    copies: frozenset[str]
+    """Addresses of devices that are plain memory copies."""
+
+
+def select(run: Run, summary: Frame, study: str, columns: Sequence[str] = ()) -> Selected:
+    """Selects the rows of one study from a run and its summary.
+
+    ``columns``: columns of the study; those that the summary lacks are added, empty.
+    """
+    absent = [name for name in columns if name not in summary]
+    summary = summary.assign(**dict.fromkeys(absent, ""))
+    axes = varying_axes(point for point in run.points if point.study == study)
+    every = with_axes(resolved(summary), axes)
+    of_study = every[every["study"] == study]
+    rows = of_study[trusted(of_study) & of_study["bandwidth_Bps"].gt(0)]
+    if run.origin is None:  # the device's clock does not time the host's part of a call
+        rows = rows[rows["clock"] != "device"]
+    timed = of_study[of_study["verified"].ne("false") & of_study["median_s"].gt(0)]
+    return Selected(
+        every, rows, timed, medians(run, study),
+        simulated_devices(run), software_only(run), memory_copies(run),
+    )  # fmt: skip

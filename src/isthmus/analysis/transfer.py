@@ -9,21 +9,13 @@ import numpy as np
 
 from isthmus import backends
 from isthmus.analysis import hybrid, reproduction
-from isthmus.analysis.context import SERIES, AnalysisContext, Rows, each, question, rate_of
+from isthmus.analysis.context import SERIES, AnalysisContext
 from isthmus.analysis.hybrid import estimated
-from isthmus.analysis.ratios import (
-    Ratio,
-    by_size,
-    complete,
-    divide,
-    groups,
-    medians,
-    ratio,
-    software_only,
-)
+from isthmus.analysis.ratios import Ratio, by_size, complete, divide, ratio
+from isthmus.answers import Rows, question, rate_of
 from isthmus.boards import Board
 from isthmus.frames import Frame, Series
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, judge, simultaneous
 from isthmus.statistics.fits import Curve, curve_of, half_bandwidth
 from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import format_size, percent
@@ -36,8 +28,8 @@ from isthmus.units import format_size, percent
 def peaks(context: AnalysisContext) -> Rows:
     """Yields the highest bandwidth of each series, with the size at which it was reached."""
     rows = context.rows
-    top = [group["bandwidth_Bps"].idxmax() for _, group in groups(rows, SERIES)]
-    for row in each(rows.take(np.isin(rows.index, top))):
+    top = [group["bandwidth_Bps"].idxmax() for _, group in rows.groups(SERIES)]
+    for row in rows.take(np.isin(rows.index, top)).itertuples():
         yield *(getattr(row, name) for name in SERIES), rate_of(row), row.bytes, row.converged
 
 
@@ -47,7 +39,7 @@ def peaks(context: AnalysisContext) -> Rows:
 )  # fmt: skip
 def half(context: AnalysisContext) -> Rows:
     """Yields the size at which each series has half of its peak bandwidth."""
-    for key, group in groups(context.rows, SERIES):
+    for key, group in context.rows.groups(SERIES):
         half_size = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
         if half_size is not None:
             size, rising = half_size
@@ -56,7 +48,7 @@ def half(context: AnalysisContext) -> Rows:
 
 def curves(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame, Curve]]:
     """Yields each series: its key (``SERIES``), its rows and the curve through the rows."""
-    for key, group in groups(context.rows, SERIES):
+    for key, group in context.rows.groups(SERIES):
         fitted = curve_of(group, context.confidence)
         if fitted is not None:
             yield key, group, fitted
@@ -99,8 +91,11 @@ class Split(NamedTuple):
         return sorted(self.parts.items(), key=lambda part: -part[1])
 
 
-def splits(context: AnalysisContext) -> Iterator[Split]:
-    """Yields the parts of a copy's time, by device, memory and direction, if parts are known."""
+def splits(context: AnalysisContext, estimates: Frame) -> Iterator[Split]:
+    """Yields the parts of a copy's time, by device, memory and direction, if parts are known.
+
+    ``estimates``: table of ``hybrid.estimated``.
+    """
     for row in _small(context.rows):
         board = context.boards.get(row.device)
         if row.clock == "simulated" and board is not None:
@@ -115,7 +110,7 @@ def splits(context: AnalysisContext) -> Iterator[Split]:
             rest = row.median_s - called
             parts = {f"software of {_api(row)}": called, "driver, link and device": rest}
             yield Split(row, row.median_s, parts)
-    for row in _small(estimated(context).table):
+    for row in _small(estimates):
         board = context.boards.get(row.device)
         parts = {f"software of {_api(row)}": float(row.software_s)}
         below = _of_board(board, row.operation, row.simulated_s) if board else {}
@@ -126,8 +121,8 @@ def splits(context: AnalysisContext) -> Iterator[Split]:
 def _small(rows: Frame) -> Iterator[Any]:
     """Yields, for each series of copies, the row of the largest size up to ``SMALL``."""
     rows = rows[rows["operation"].isin(_OPERATIONS) & (rows["bytes"] <= SMALL)]
-    for _, group in groups(rows, ["device", "operation", "memory", "axes", "clock"]):
-        yield next(each(group[group["bytes"] == group["bytes"].max()]))
+    for _, group in rows.groups(["device", "operation", "memory", "axes", "clock"]):
+        yield next(group[group["bytes"] == group["bytes"].max()].itertuples())
 
 
 def _of_board(board: Board, operation: str, seconds: float) -> dict[str, float]:
@@ -149,7 +144,7 @@ def _of_board(board: Board, operation: str, seconds: float) -> dict[str, float]:
 def _above_nothing(context: AnalysisContext, row: Any) -> float | None:
     """Seconds of the same call on an API without a device, in this run; None if not measured."""
     every = context.every
-    same = every["device"].isin(software_only(context.run)) & every["api"].eq(row.api)
+    same = every["device"].isin(context.software) & every["api"].eq(row.api)
     for name in ("study", "operation", "memory", "bytes", "axes", "clock"):
         same &= every[name].eq(getattr(row, name))
     median_s = every[same]["median_s"]
@@ -166,7 +161,7 @@ def _api(row: Any) -> str:
 )  # fmt: skip
 def split(context: AnalysisContext) -> Rows:
     """Yields the parts of each small transfer's time."""
-    for copy_split in splits(context):
+    for copy_split in splits(context, estimated(context).table):
         key = (
             copy_split.row.device,
             copy_split.row.operation,
@@ -191,7 +186,7 @@ def small(context: AnalysisContext) -> Rows:
     """Yields the ratio of two devices' times for small transfers."""
     for pair in context.pairs:
         some = pair.times[pair.times["bytes"].between(1, SMALL)]
-        interval = ratio(some, context.simultaneous(len(context.pairs)))
+        interval = ratio(some, simultaneous(context.confidence, len(context.pairs)))
         if interval:
             single = by_size(some, context.confidence)["ratio"]
             ends = (single.min(), single.max())
@@ -200,7 +195,7 @@ def small(context: AnalysisContext) -> Rows:
                 interval.over,
                 *interval.cells,
                 *ends,
-                context.judge(interval.interval),
+                judge(interval.interval, context.least),
             )
 
 
@@ -212,11 +207,13 @@ def indistinguishable(context: AnalysisContext) -> Rows:
     """Yields the size from which on no relevant difference between two devices is significant."""
     sizes = sum(pair.times["bytes"].nunique() for pair in context.pairs)
     for pair in context.pairs:
-        single = by_size(pair.times, context.simultaneous(sizes))
+        single = by_size(pair.times, simultaneous(context.confidence, sizes))
         if single.empty:
             continue
         ratios = single[["ratio", "low", "high"]].itertuples()
-        differs = np.array([context.judge(Interval(*r)) in {"slower", "faster"} for r in ratios])
+        differs = np.array(
+            [judge(Interval(*r), context.least) in {"slower", "faster"} for r in ratios]
+        )
         alike = single.iloc[int(np.flatnonzero(differs)[-1]) + 1 if differs.any() else 0 :]
         where = "never" if alike.empty else "from" if differs.any() else "all"
         size = np.nan if alike.empty else alike["bytes"].iloc[0]
@@ -232,19 +229,19 @@ def indistinguishable(context: AnalysisContext) -> Rows:
 )  # fmt: skip
 def throttle(context: AnalysisContext) -> Rows:
     """Says whether a read or a write takes longer in alternating pairs than by itself."""
-    measured = medians(context.run, context.study)
+    measured = context.medians
     parts: list[tuple[tuple[str, ...], Frame]] = []
     for both, single in _HALVES.items():
         halves, alone = (measured[measured["operation"] == name] for name in (both, single))
-        by_device = dict(groups(alone, ["device", "memory", "axes"]))
-        for (device, memory, axes), paired in groups(halves, ["device", "memory", "axes"]):
+        by_device = dict(alone.groups(["device", "memory", "axes"]))
+        for (device, memory, axes), paired in halves.groups(["device", "memory", "axes"]):
             times = divide(paired, by_device.get((device, memory, axes), alone[:0]))
             for span in ((LARGE, np.inf), (0, SMALL)):  # large sizes first: they show most
                 part = times[times["bytes"].between(*span)]
                 if not complete(part).empty:
                     parts.append(((device, both, single, memory, axes), part))
     for names, part in parts:
-        slowdown = ratio(part, context.simultaneous(len(parts)))
+        slowdown = ratio(part, simultaneous(context.confidence, len(parts)))
         if slowdown:
             yield *names, slowdown.over, *slowdown.cells, _slowed(context, slowdown.interval)
 
@@ -255,7 +252,7 @@ def _slowed(context: AnalysisContext, slowdown: Interval) -> str:
         "slower": f"yes, by {percent(more)}",
         "faster": f"no, {percent(-more)} less time",
         "same": "no difference",
-    }.get(context.judge(slowdown), "cannot tell")
+    }.get(judge(slowdown, context.least), "cannot tell")
 
 
 @question(
@@ -267,7 +264,7 @@ def ceiling(context: AnalysisContext) -> Rows:
     best = peaks(context).table
     sizes: dict[tuple[str, ...], int] = {
         (row.device, row.operation, row.memory, row.axes): int(row.bytes)
-        for row in each(best[best["clock"] == "host"][::-1])
+        for row in best[best["clock"] == "host"][::-1].itertuples()
     }
     shares: dict[tuple[str, ...], tuple[str, Ratio]] = {}
     for pair in context.pairs:

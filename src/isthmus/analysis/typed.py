@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import COLUMNS
-from isthmus.frames import Frame, missing
+from isthmus.frames import Frame, missing, whole
 from isthmus.results.run_file import Run
 
 if TYPE_CHECKING:

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from isthmus.analysis.host_state import Moved, Variation
 from isthmus.results.run_file import Run
 from isthmus.thresholds import STEAL_SEEN
-from isthmus.units import Amount, format_size, percent, size_amount
+from isthmus.units import format_size, percent, rounded_size, size_range
 
 MOST_TOLD = 10.0
 """Largest upper bound of a ratio of times that is shown: a larger bound says nothing."""
-_DIGITS = 4
-"""Most digits of a size that is shown exactly."""
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti")
-
-
-def number(value: float) -> str:
-    """Writes three significant digits without an exponent: ``1.03``, ``24.8``, ``1530``."""
-    if not math.isfinite(value):
-        return "unbounded" if value > 0 else "unknown"
-    digits = 2 - math.floor(math.log10(abs(value))) if value else 0
-    return f"{value:.{min(max(digits, 0), 6)}f}"
-
-
 HOST_REFERENCES = MappingProxyType(
     {"system_call_s": "system calls", "copy_s": "copies in memory", "arithmetic_s": "arithmetic"}
 )
@@ -65,33 +51,7 @@ def _apart(moved: Sequence[Moved], beside: Sequence[Moved]) -> str:
     own = sorted({point.bytes for point in moved})
     if any(own[0] < point.bytes < own[-1] for point in beside):
         return ", ".join(map(format_size, own))
-    return sizes(own)
-
-
-def size(value: float) -> str:
-    """Writes any size, rounded: ``12.3Ki``."""
-    return "".join(_size(value))
-
-
-def size_in_bytes(value: float) -> str:
-    """Writes any size, rounded, with its unit: ``12.3 KiB``."""
-    number_, unit = _size(value)
-    return f"{number_} {unit}B"
-
-
-def _size(value: float) -> Amount:
-    if value <= 0 or not math.isfinite(value):
-        return Amount("0" if value == 0 else "unknown", "")
-    if float(value).is_integer() and len((exact := size_amount(int(value))).number) <= _DIGITS:
-        return exact
-    power = min(int(math.log2(value)) // 10 if value >= 1 else 0, len(_BINARY) - 1)
-    return Amount(number(value / 1024**power), _BINARY[power])
-
-
-def sizes(values: Sequence[int]) -> str:
-    """Writes the smallest and the largest size: ``1 to 4Ki``."""
-    low, high = min(values), max(values)
-    return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
+    return size_range(own)
 
 
 def facts(
@@ -112,7 +72,7 @@ def facts(
         elif value not in ("", None):
             text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
             if name.endswith("_bytes") and isinstance(value, int):
-                title, text = title.removesuffix(" bytes"), size(value)
+                title, text = title.removesuffix(" bytes"), rounded_size(value)
             yield title, text
 
 

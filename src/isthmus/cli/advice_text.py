@@ -8,13 +8,12 @@ from typing import Any
 
 from isthmus.analysis.advice import Advice, Option, Way
 from isthmus.analysis.commands import is_address, study_command
-from isthmus.analysis.wording import number
 from isthmus.columns import wrapped
 from isthmus.program import invocation, option_words
 from isthmus.results.run_file import DeviceRecord
 from isthmus.statistics import Interval
 from isthmus.thresholds import NOTHING_BPS
-from isthmus.units import format_rate, format_seconds, format_size, percent, seconds_amount
+from isthmus.units import format_rate, format_seconds, format_size, number, percent, seconds_amount
 from isthmus.written import json_text
 
 DIRECTIONS = {"h2d": "to the device", "d2h": "to the host"}

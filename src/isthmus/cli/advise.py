@@ -231,8 +231,7 @@ def _advice(
     """
     from isthmus import backends
     from isthmus.analysis.advice import Ways
-    from isthmus.analysis.limits import memory_copies
-    from isthmus.analysis.summary import summarise
+    from isthmus.analysis.summary import memory_copies, summarise
     from isthmus.frames import concat
     from isthmus.measure.host_copy import copy_s
     from isthmus.text import did_you_mean

@@ -48,8 +48,7 @@ def from_runs(job: Job, runs: Sequence[Run], chosen: Sequence[str]) -> Answer:
     Raises UsageError if the runs lack a size that the job needs.
     """
     from isthmus.analysis.job import advise, costs_of_rows, measured
-    from isthmus.analysis.limits import memory_copies
-    from isthmus.analysis.summary import summarise
+    from isthmus.analysis.summary import memory_copies, summarise
     from isthmus.frames import concat
 
     records = {device.address: device for run in runs for device in run.devices}

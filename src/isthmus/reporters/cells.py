@@ -9,18 +9,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isthmus.analysis import wording
-from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import CLOCKS, COLUMNS, measured_on
-from isthmus.frames import Frame, Series
+from isthmus.frames import Frame, Series, whole
 from isthmus.results.run_file import ClockName, Point, Run
-from isthmus.units import Amount, percent_amount, printable, rate_amount, seconds_amount
+from isthmus.units import (
+    Amount,
+    number,
+    percent_amount,
+    printable,
+    rate_amount,
+    rounded_size,
+    seconds_amount,
+)
 
 _BY_SUFFIX: tuple[tuple[str, Callable[[float], Amount]], ...] = (
     ("_s", seconds_amount),
     ("_Bps", rate_amount),
-    ("bytes", lambda value: Amount(wording.size(value), "")),
+    ("bytes", lambda value: Amount(rounded_size(value), "")),
     ("share", percent_amount),
-    ("ratio", lambda value: Amount(wording.number(value), "")),
+    ("ratio", lambda value: Amount(number(value), "")),
     ("residual", lambda value: Amount(f"{100 * value:+.1f}", "%")),
 )
 _HEADINGS = {
@@ -70,15 +77,15 @@ def cell(name: str, value: Any) -> str:
     return text.replace(";", ", ") if name == "flags" else text
 
 
-def _amount(name: str, number: float) -> Amount:
-    if math.isnan(number):
+def _amount(name: str, value: float) -> Amount:
+    if math.isnan(value):
         return Amount("", "")
-    if math.isinf(number):
+    if math.isinf(value):
         return Amount("unbounded", "")
     for suffix, shown in _BY_SUFFIX:
         if name.endswith(suffix):
-            return shown(number)
-    text = str(whole(number)) if number.is_integer() else wording.number(number)
+            return shown(value)
+    text = str(whole(value)) if value.is_integer() else number(value)
     return Amount(text, "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from isthmus.analysis.change import Change
-from isthmus.analysis.sentences import shortened
+from isthmus.text import cut_middle
 from isthmus.units import rate_amount, seconds_amount
 
 _LEAST = 6
@@ -20,8 +20,8 @@ def what(change: Change) -> str:
 def subject(change: Change, room: int = 0) -> str:
     """Device, operation, memory and sizes. The device's name is shortened first."""
     rest = what(change)
-    device = shortened(change.device, max(room - len(rest) - 1, _LEAST)) if room else change.device
-    return shortened(f"{device} {rest}", room) if room else f"{device} {rest}"
+    device = cut_middle(change.device, max(room - len(rest) - 1, _LEAST)) if room else change.device
+    return cut_middle(f"{device} {rest}", room) if room else f"{device} {rest}"
 
 
 def values(change: Change) -> str:

@@ -9,17 +9,9 @@ from types import MappingProxyType
 
 from isthmus.analysis import gate, wording
 from isthmus.analysis.change import SHARED_LINK, Change
-from isthmus.analysis.changes import (
-    GATE_COLUMNS,
-    INTERRUPTED,
-    NO_BASE,
-    RAN_OUT,
-    Comparison,
-    Missing,
-    frame,
-)
+from isthmus.analysis.changes import GATE_COLUMNS, NO_BASE, Comparison, Missing, frame
+from isthmus.analysis.matched import INTERRUPTED, RAN_OUT
 from isthmus.analysis.quantities import Coverage, Standing
-from isthmus.analysis.sentences import shortened
 from isthmus.columns import command_lines, wrapped
 from isthmus.junit import Case, junit
 from isthmus.program import Invocation
@@ -28,8 +20,8 @@ from isthmus.reporters.cells import Table, plain, table
 from isthmus.reporters.change_words import percent_longer, percent_of_time, subject, values
 from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
-from isthmus.statistics import Judgement
-from isthmus.text import counted
+from isthmus.statistics import Judgement, judge
+from isthmus.text import counted, cut_middle
 from isthmus.units import format_size, percent, printable
 from isthmus.written import csv_text, json_text
 
@@ -72,7 +64,7 @@ def lines(result: Comparison, more: Invocation) -> Iterator[str]:
     gated = result.terms is not None
     changed = [*result.of("slower"), *result.of("faster")]
     before = [line for sentence in verdict(result) for line in wrapped(sentence)]
-    before += [shortened(remark, _WIDTH) for remark in remarks(result)]
+    before += [cut_middle(remark, _WIDTH) for remark in remarks(result)]
     after = list(_shown_differences(result, "May explain it" if changed else "Differs"))
     if result.allowed:
         hidden = percent(SHARED_LINK)
@@ -113,7 +105,7 @@ def _open(result: Comparison) -> Iterator[str]:
             names = [" ".join(filter(None, (k.operation, k.sizes))) for k in kinds]
             more = f" and {len(names) - _MOST_OPEN} more" if len(names) > _MOST_OPEN else ""
             what = f"{', '.join(names[:_MOST_OPEN])}{more}"
-            yield f"Nothing is decided on {shortened(device, _NAME)} of {what}."
+            yield f"Nothing is decided on {cut_middle(device, _NAME)} of {what}."
 
 
 def _device_of(coverage: Coverage) -> str:
@@ -126,7 +118,7 @@ def _host(result: Comparison) -> Iterator[str]:
         parts = [
             f"{wording.HOST_REFERENCES[one.reference]} {percent(abs(one.ratio.value - 1))}"
             for one in result.host
-            if one.verdict(result.least) == way
+            if judge(one.ratio, result.least) == way
         ]
         if parts:
             count, explained = len(result.series), len(result.explained)
@@ -237,7 +229,7 @@ def _shown_differences(result: Comparison, heading: str) -> Iterator[str]:
             subjects.setdefault((fact[0], fact[1], fact[2]), []).append(of)
     shown = dict(list(subjects.items())[:_MOST_DIFFERENCES])
     for (name, before, after), owners in shown.items():
-        of = "" if owners == ["machine"] else f"{shortened(', '.join(owners), _OWNERS)}: "
+        of = "" if owners == ["machine"] else f"{cut_middle(', '.join(owners), _OWNERS)}: "
         text = f"{heading}: {of}{name} "
         yield text + _apart(before, after, _WIDTH - len(text) - len(" -> "))
     rest = len(result.differences) - sum(map(len, shown.values()))
@@ -315,7 +307,7 @@ def _json(result: Comparison, decided: gate.Gate | None) -> str:
                 "ratio": one.ratio.value,
                 "low_ratio": one.ratio.low,
                 "high_ratio": one.ratio.high,
-                "verdict": one.verdict(result.least),
+                "verdict": judge(one.ratio, result.least),
             }
             for one in result.host
         ],

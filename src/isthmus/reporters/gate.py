@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from isthmus.analysis import wording
 from isthmus.analysis.change import Change
-from isthmus.analysis.changes import INTERRUPTED, RAN_OUT, Comparison, Missing
+from isthmus.analysis.changes import Comparison, Missing
 from isthmus.analysis.gate import (
     ALLOWABLE,
     Doubt,
@@ -21,6 +21,7 @@ from isthmus.analysis.gate import (
     few_processes,
     unknown_quantities,
 )
+from isthmus.analysis.matched import INTERRUPTED, RAN_OUT
 from isthmus.analysis.quantities import Standing
 from isthmus.junit import Case
 from isthmus.program import Invocation, invocation, option_words, shorter

@@ -7,8 +7,6 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from isthmus.analysis.findings.finding import shown
-from isthmus.analysis.wording import size_in_bytes
 from isthmus.columns import command_lines, fitted, line_width
 from isthmus.importers.base import Log, Outcome, Row
 from isthmus.judging import Cause, Judged, Judgement
@@ -30,7 +28,7 @@ from isthmus.reporters.judged_sentences import (
     what,
 )
 from isthmus.text import counted
-from isthmus.units import percent, printable
+from isthmus.units import percent, printable, rounded_bytes, shown
 
 LINES = 25
 _MOST_ROWS, _MOST_CAUSES = 6, 3
@@ -239,7 +237,7 @@ def _sizes(rows: Sequence[Row]) -> str:
     if not sizes:
         return "no size"
     low, high = min(sizes), max(sizes)
-    return size_in_bytes(low) if low == high else f"{size_in_bytes(low)} to {size_in_bytes(high)}"
+    return rounded_bytes(low) if low == high else f"{rounded_bytes(low)} to {rounded_bytes(high)}"
 
 
 def _cut(text: str, most: int) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from isthmus.analysis.findings.finding import shown
-from isthmus.analysis.wording import size_in_bytes
 from isthmus.importers.base import Row
 from isthmus.judging import Judgement, Reason
 from isthmus.judging.grouping import backend
@@ -14,7 +12,7 @@ from isthmus.judging.rows import best_of_each
 from isthmus.references import link_of
 from isthmus.text import counted
 from isthmus.thresholds import LOWER, SLOW_CALL
-from isthmus.units import percent
+from isthmus.units import percent, rounded_bytes, shown
 
 KINDS = {
     "copy": "copy", "peer": "between devices", "on_card": "within the card",
@@ -140,7 +138,7 @@ def _above(parts: _Parts) -> str:
     if limit is None:
         return f"{parts.subject} {fastest} is more than any link carries."
     most, at = shown(limit.raw, "B/s"), parts.reason.size
-    fastest += f" at {size_in_bytes(at)}" if at else ""
+    fastest += f" at {rounded_bytes(at)}" if at else ""
     return f"{parts.subject} {fastest}; {limit.name} can carry {most} at most ({limit.source})."
 
 
@@ -156,8 +154,8 @@ def _falls(parts: _Parts) -> str:
     reason = parts.reason
     last = shown(reason.rate * reason.share, "B/s")
     return (
-        f"{parts.subject} falls from {parts.other} at {size_in_bytes(reason.size)} to {last} at "
-        f"{size_in_bytes(reason.at)}."
+        f"{parts.subject} falls from {parts.other} at {rounded_bytes(reason.size)} to {last} at "
+        f"{rounded_bytes(reason.at)}."
     )
 
 
@@ -247,7 +245,7 @@ def _slower_run(parts: _Parts) -> str:
 def _start_up(parts: _Parts) -> str:
     seconds = shown(parts.judgement.row.seconds()[0] / parts.judgement.row.times, "s")
     return (
-        f"{parts.subject}: {size_in_bytes(parts.reason.size)} in {seconds} a call, of which a "
+        f"{parts.subject}: {rounded_bytes(parts.reason.size)} in {seconds} a call, of which a "
         f"small call takes up to {shown(parts.reason.seconds, 's')}: "
         f"{parts.rate}{parts.of_limit} says little."
     )
@@ -269,7 +267,7 @@ def _middle(parts: _Parts) -> str:
 
 
 def _latency(parts: _Parts) -> str:
-    size_, seconds = size_in_bytes(parts.reason.size), shown(parts.reason.seconds, "s")
+    size_, seconds = rounded_bytes(parts.reason.size), shown(parts.reason.seconds, "s")
     each = f"{parts.subject}: {size_} in {seconds} each: latency, no share of a link"
     if parts.judgement.known is None:
         return f"{each}, and no known time to compare it with."
@@ -278,7 +276,7 @@ def _latency(parts: _Parts) -> str:
 
 
 def _too_small(parts: _Parts) -> str:
-    each = size_in_bytes(parts.judgement.row.size or 0)
+    each = rounded_bytes(parts.judgement.row.size or 0)
     return f"{parts.subject} {parts.rate} with {each} each: too small."
 
 

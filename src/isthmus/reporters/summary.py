@@ -9,13 +9,11 @@ from pathlib import Path
 from isthmus import backends, studies
 from isthmus.analysis import wording
 from isthmus.analysis.commands import is_address, ranks_of, resumed
-from isthmus.analysis.context import studies_in
+from isthmus.analysis.context import beside, studies_in
 from isthmus.analysis.findings import Finding, findings
-from isthmus.analysis.findings.devices import beside
 from isthmus.analysis.flags import disturbed
 from isthmus.analysis.host_state import variation
 from isthmus.analysis.reproduction import rows_of_card
-from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import BELOW_RESOLUTION, measured_points, summarise
 from isthmus.columns import command_lines, fitted, line_width
 from isthmus.frames import Frame
@@ -23,7 +21,7 @@ from isthmus.models.pcie import link_of
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
-from isthmus.text import counted
+from isthmus.text import counted, cut_middle
 from isthmus.thresholds import QUICK
 from isthmus.units import format_size, printable
 
@@ -190,7 +188,7 @@ def _row(finding: Finding, of_study: Sequence[Finding], study: str) -> str:
     label = finding.subject if finding.unit == "1" else f"{finding.quantity}{whose}"
     # Without a figure, a cause takes the figure's place, and the label names the reference.
     figure = f"{finding.figure:>{_FIGURE}}  " if finding.figure else ""
-    row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}"
+    row = f"{study[:_STUDY]:{_STUDY}} {cut_middle(label, _LABEL):{_LABEL}} {figure}"
     of = f" of {finding.reference.name}" if finding.reference and finding.figure else ""
     notes = [finding.percent + of] if finding.reference and finding.percent else []
     notes += [finding.remark] if finding.remark and (finding.causes or not notes) else []

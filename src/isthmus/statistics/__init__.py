@@ -80,6 +80,11 @@ class Interval(NamedTuple):
         return not (math.isnan(self.low) or math.isnan(self.high))
 
     @property
+    def reach(self) -> float:
+        """Largest difference of a ratio from 1, as a share; NaN if the interval is unknown."""
+        return max(self.high, 1 / self.low) - 1 if self.known and self.low > 0 else math.nan
+
+    @property
     def sign(self) -> int:
         """Sign of a difference: 1 or -1 if the interval excludes 0, else 0."""
         return (self.low > 0) - (self.high < 0)

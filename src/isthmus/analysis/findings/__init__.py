@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain, shown
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from isthmus.frames import Frame
     from isthmus.results.run_file import Run
 
-__all__ = ["MOST_HEADLINES", "Finding", "findings", "plain", "shown"]
+__all__ = ["MOST_HEADLINES", "Finding", "findings", "plain"]
 
 
 def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
@@ -36,7 +36,12 @@ def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
             of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda finding: not finding.headline)
             results += of_study
-    return _headed_by(list(verdicts(run, rows)), results)
+    return written(_headed_by(list(verdicts(run, rows)), results))
+
+
+def written(findings: Iterable[Finding]) -> list[Finding]:
+    """Writes the findings' texts, last of all, from their data."""
+    return [finding.written() for finding in findings]
 
 
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:

@@ -10,16 +10,15 @@ import msgspec
 import numpy as np
 
 from isthmus.analysis import beff
-from isthmus.analysis.context import AnalysisContext, each, interval_of
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
-from isthmus.analysis.ratios import groups
-from isthmus.analysis.sentences import say
-from isthmus.analysis.wording import number
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference
+from isthmus.answers import interval_of
 from isthmus.program import quoted
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, judge, simultaneous
 from isthmus.statistics.fits import NO_LAW
 from isthmus.studies.base import Analysis
+from isthmus.units import number, shown
 
 _MESSAGES = {
     "pingpong": "one message",
@@ -67,16 +66,17 @@ def _better(context: AnalysisContext, means: Sequence[tuple[str, Finding]]) -> I
         if first.interval is None or second.interval is None:
             continue
         gain = first.interval.over(second.interval)
-        gain = gain.with_confidence(context.simultaneous(len(ranked) - 1))
+        gain = gain.with_confidence(simultaneous(context.confidence, len(ranked) - 1))
         # ``judge`` expects a ratio of times; ``gain`` is one of rates, so "slower" means faster.
-        if context.judge(gain) == "slower":
+        if judge(gain, context.least) == "slower":
             yield msgspec.structs.replace(
                 first, subject=f"{best} over {usual}", quantity="b_eff",
                 interval=gain, unit="1", reference=None, share=None,
                 verdict="faster", remark=f"use channel {best}",
                 action=f"--channel {quoted(best)}", evidence="channels",
-                sentence=say("better_channel", best=best, usual=usual,
-                             ratio=number(gain.value), who=first.subject),
+                template="better_channel",
+                values={"best": best, "usual": usual, "ratio": number(gain.value),
+                        "who": first.subject},
             )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def _finding(
 ) -> Finding:  # fmt: skip
     """Makes a finding by ``common.finding_of`` that also names the ranks and the channel."""
     count = int(getattr(row, "ranks", 1) or 1)
-    who = f"{common.title(context, row.device)}, {count} rank{'s' if count > 1 else ''}"
+    who = f"{context.titles[row.device]}, {count} rank{'s' if count > 1 else ''}"
     words = {"channel": str(row.channel), **values}
     return common.finding_of(
         context, row, template, quantity, interval, unit, who=who, values=words, **fields
@@ -96,7 +96,7 @@ def _finding(
 def _b_eff(context: AnalysisContext) -> Iterator[tuple[str, Finding]]:
     """Yields each channel with its finding, the fastest channel first."""
     table = beff.b_eff(context).table.sort_values("median_Bps", ascending=False)
-    for row in each(table):
+    for row in table.itertuples():
         theirs = float(getattr(row, "published_Bps", np.nan))
         published = np.isfinite(theirs)
         reference = (
@@ -117,14 +117,14 @@ def _largest(context: AnalysisContext) -> Iterator[Finding]:
     """Yields the rate of the largest messages, as a share of the links' rate."""
     table = beff.by_size(context).table
     tops = [
-        common.pick(rows, rows["bytes"].idxmax())
-        for _, rows in groups(table, ["device", "channel", "ranks", "clock"])
+        rows.row(rows["bytes"].idxmax())
+        for _, rows in table.groups(["device", "channel", "ranks", "clock"])
     ]
     for row in sorted(tops, key=lambda row: -float(row.bandwidth_Bps)):
         share, reference = float(getattr(row, "limit_share", np.nan)), None
         if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="links")
-        ring = reference is not None and common.simulated(context, str(row.device))
+        ring = reference is not None and row.device in context.simulated
         yield _finding(
             context, row, "rate_of_limit" if reference else "rate_alone",
             "messages of {size}, channel {channel}", interval_of(row, "bandwidth_Bps"), "B/s",
@@ -138,7 +138,7 @@ def _largest(context: AnalysisContext) -> Iterator[Finding]:
 def _latencies(context: AnalysisContext) -> Iterator[Finding]:
     """Yields start-up time and rate of a message, where a straight line fits time over size."""
     table = beff.constants(context).table
-    for row in each(table[table["worst_residual"].abs() <= NO_LAW]):
+    for row in table[table["worst_residual"].abs() <= NO_LAW].itertuples():
         yield _finding(
             context, row, "message" if np.isfinite(row.wire_Bps) else "message_alone",
             "latency, channel {channel}", interval_of(row, "latency_s"), "s",
@@ -150,9 +150,9 @@ def _latencies(context: AnalysisContext) -> Iterator[Finding]:
 def _messages(context: AnalysisContext) -> Iterator[Finding]:
     """Yields two ranks' latency of the smallest message, and rate of many of the largest size."""
     same = ["operation", "device", "channel", "depth", "memory", "clock"]
-    for (operation, *_), rows in groups(beff.messages(context).table, same):
+    for (operation, *_), rows in beff.messages(context).table.groups(same):
         latency = operation == "pingpong"
-        row = common.pick(rows, rows["bytes"].idxmin() if latency else rows["bytes"].idxmax())
+        row = rows.row(rows["bytes"].idxmin() if latency else rows["bytes"].idxmax())
         yield _finding(
             context, row, "latency" if latency else "rate_alone", "{what}, {size}",
             interval_of(row, "latency_s" if latency else "pair_Bps"), "s" if latency else "B/s",

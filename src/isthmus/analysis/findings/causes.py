@@ -18,16 +18,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from isthmus import backends, checks
 from isthmus.analysis.commands import again
-from isthmus.analysis.context import each
-from isthmus.analysis.findings.common import pick
-from isthmus.analysis.findings.finding import Cause, shown
+from isthmus.analysis.findings.finding import Cause
 from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.summary import measured_on
 from isthmus.checks import Check, Facts, Result
@@ -36,39 +34,40 @@ from isthmus.frames import Frame, Series
 from isthmus.program import Invocation
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.thresholds import AS_FAST, FAIR, GOOD, LARGE, LOWER, SMALL, START_UP, UNSTEADY
-from isthmus.units import format_size, percent
+from isthmus.units import format_size, percent, shown
 
 ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device can reach the data."""
 COPIES = ("write", "read", "read_bandwidth", "write_bandwidth")
 MOST = 2
 """Largest number of causes that a sentence names."""
+_NOT_TRUE = "above_link_limit|zero_copy"
 _BY_HOST = r"\b(?:steal|timer_bound)\b"
 """Flags of times that the host itself disturbed."""
 
 
-def copies_of(rows: Frame) -> Frame:
+def _copies_of(rows: Frame) -> Frame:
     """Verified copies in one direction that have a rate."""
     copies = rows[rows["operation"].isin(COPIES) & rows["bandwidth_Bps"].gt(0)]
     return copies[copies["verified"].eq("true") & copies["direction"].ne("")]
 
 
-def large_of(copies: Frame) -> Frame:
+def _large_of(copies: Frame) -> Frame:
     """Large copies on a known link whose rates are final: larger copies are hardly faster."""
     large = copies["limit"].eq("link") & (copies["bytes"] >= LARGE)
     return copies[large & copies["plateau"].eq(True)]
 
 
-def best_of(copies: Frame) -> Iterator[Any]:
+def _best_of(copies: Frame) -> Iterator[Any]:
     """Yields the row of the best kind of memory in each direction, at each kind's largest size."""
     largest = copies[
         copies["bytes"] == copies.groupby(["operation", "memory"]).spread("bytes", Series.max)
     ]
     for _, of_way in largest.groupby("operation", sort=False):
-        yield pick(of_way, of_way["limit_share"].idxmax())
+        yield of_way.row(of_way["limit_share"].idxmax())
 
 
-def lowest_of(best: Iterable[Any]) -> Any:
+def _lowest_of(best: Iterable[Any]) -> Any:
     """Returns the row whose rate is the least share of its limit."""
     return min(best, key=lambda row: float(row.limit_share))
 
@@ -83,17 +82,6 @@ def judged(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
     return sorted(results, key=lambda pair: pair[0].place)
 
 
-def bad_checks(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
-    """Checks with a bad result or a warning that can make copies slow."""
-    states = {"bad", "warning"}
-    return [pair for pair in judged(run, device) if pair[1].state in states and pair[0].fault]
-
-
-def lesser_link(run: Run, device: DeviceRecord) -> str:
-    """``x8 of x16`` if the link has fewer lanes or less speed than the card; else empty."""
-    return ", ".join(result.lesser for _, result in judged(run, device) if result.lesser)
-
-
 def by_check(check: Check, result: Result) -> Cause:
     """Makes the cause that a check's result shows."""
     return Cause(
@@ -102,16 +90,79 @@ def by_check(check: Check, result: Result) -> Cause:
     )  # fmt: skip
 
 
-def causes_of(
-    run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any], filling: Any | None
-) -> list[Cause]:
-    """Returns why the slowest direction is below its limit; empty if it is not below.
+class Examined(NamedTuple):
+    """What the copies of a device and its checks show; the verdict is judged by it."""
 
-    ``filling``: copy of another device that fills the same link; None without such a device.
+    copies: Frame
+    """Verified copies in one direction."""
+    bad: list[tuple[Check, Result]]
+    """Checks with a bad result or a warning that can make copies slow."""
+    best: Sequence[Any] = ()
+    """Best copy of each direction; empty without a large copy on a known link."""
+    low: Any = None
+    """The copy that the verdict names: the furthest below known runs, or below its limit."""
+    filling: Any = None
+    """Copy of another device that fills the same link; None without such a device."""
+    causes: Sequence[Cause] = ()
+    """Why the slowest direction is below its limit; empty if it is not below."""
+    explaining: Sequence[bool] = ()
+    """For each of ``causes`` that a check found: whether its fault can slow the slowest copy."""
+    well: bool = False
+    """Whether the slowest copy is near its limit, or as fast as known runs."""
+    lesser: str = ""
+    """``x8 of x16`` if the link has fewer lanes or less speed than the card; else empty."""
+
+
+def examine(run: Run, device: DeviceRecord, rows: Frame, others: Frame) -> Examined:
+    """Examines a device's ``rows``; ``others``: rows of other devices at its PCIe function."""
+    copies, results = _copies_of(rows), judged(run, device)
+    bad = [pair for pair in results if pair[1].state in {"bad", "warning"} and pair[0].fault]
+    large = _large_of(copies)
+    if large.empty:
+        return Examined(copies, bad)
+    best = list(_best_of(large))
+    lowest, filling = _lowest_of(best), _filling(best, _large_of(_copies_of(others)))
+    causes = _causes(run, device, rows, best, filling, results, bad)
+    checks_bad = {check.name: check for check, _ in bad}
+    below = causes[:1] and causes[0].kind == "below_known"
+    return Examined(
+        copies, bad, best,
+        low=furthest_below(device, best) if below else lowest,
+        filling=filling,
+        causes=causes,
+        explaining=[
+            explains(checks_bad[cause.check], rows, lowest)
+            for cause in causes
+            if cause.check in checks_bad
+        ],
+        well=lowest.limit_share >= FAIR or as_known(device, best),
+        lesser=", ".join(result.lesser for _, result in results if result.lesser),
+    )  # fmt: skip
+
+
+def _filling(best: Sequence[Any], others: Frame) -> Any | None:
+    """The slowest copy by which other devices fill the link in directions where ``best`` is low.
+
+    None if no direction of ``best`` is low, or if no other device reaches ``GOOD`` in each of them.
     """
-    lowest = lowest_of(best)
+    low = [row.direction for row in best if row.limit_share < GOOD]
+    if not low:
+        return None
+    others = others[others["direction"].isin(low) & ~others["flags"].str.contains(_NOT_TRUE)]
+    copies = [row for row in _best_of(others) if row.limit_share >= GOOD]
+    if {row.direction for row in copies} < set(low):
+        return None
+    return min(copies, key=lambda row: float(row.limit_share))
+
+
+def _causes(
+    run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any], filling: Any | None,
+    results: Sequence[tuple[Check, Result]], every_bad: Sequence[tuple[Check, Result]],
+) -> list[Cause]:  # fmt: skip
+    """Returns why the slowest direction is below its limit; empty if it is not below."""
+    lowest = _lowest_of(best)
     alone = lowest.limit_share < GOOD and filling is None
-    bad = [pair for pair in bad_checks(run, device) if alone or pair[0].lowers_limit]
+    bad = [pair for pair in every_bad if alone or pair[0].lowers_limit]
     changed = any(result.changed for _, result in bad)
     timing = [] if changed or filling is not None else list(_falling(run, device, rows))
     if alone and not changed and not timing:
@@ -126,7 +177,7 @@ def causes_of(
     if lowest.limit_share < FAIR:
         causes = [*ordinary, *causes]
         if not (explained or timing or ordinary or less or as_known(device, best)):
-            causes += _unexplained(run, device, lowest, judged(run, device), filling)
+            causes += _unexplained(run, device, lowest, results, filling)
     return [*less, *causes]
 
 
@@ -159,7 +210,7 @@ def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
 
 def _again(run: Run, device: DeviceRecord) -> Invocation | str:
     """The command to measure again: other times later mean that another user slowed the link."""
-    return again(run, "transfer", [device.address]) or ""
+    return again(run, "transfer", [device.address])
 
 
 def explains(check: Check, rows: Frame, slowest: Any) -> bool:
@@ -185,8 +236,8 @@ def _only_ordinary(run: Run, device: DeviceRecord, row: Any) -> Iterator[Cause]:
 
 def _unsteady(rows: Frame) -> Iterator[Cause]:
     """Yields a cause if a sample is much faster than the median on an undisturbed host."""
-    direct = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY)]))
-    for row in sorted(best_of(direct), key=lambda row: float(row.limit_share)):
+    direct = _large_of(_copies_of(rows[~rows["memory"].isin(ORDINARY)]))
+    for row in sorted(_best_of(direct), key=lambda row: float(row.limit_share)):
         same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
         small = same[same["bytes"].between(1, SMALL)]
         calm = small.empty or float((small["median_s"] / small["p10_s"]).median()) < UNSTEADY
@@ -210,7 +261,7 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
     processes ran: of many processes one may be disturbed.
     """
     disturbed = rows["flags"].str.contains(_BY_HOST)
-    large = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY) & ~disturbed]))
+    large = _large_of(_copies_of(rows[~rows["memory"].isin(ORDINARY) & ~disturbed]))
     for operation in large["operation"].unique():
         direct = large[large["operation"] == operation]
         wanted = set(zip(direct["memory"], direct["bytes"], strict=True))
@@ -255,7 +306,7 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
         # The shortest times are compared: another user of the link disturbs only some samples.
         slow = same[LOWER * same["min_s"] > row.min_s]
-        for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
+        for other in slow[slow["memory"].isin(ORDINARY)][:1].itertuples():
             rates = [
                 f"{copy.memory} memory {shown(copy.bandwidth_Bps, 'B/s')}" for copy in (other, row)
             ]
@@ -264,7 +315,7 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
 
 
 def _bounce(run: Run, device: DeviceRecord, memory: str, other: str, evidence: str) -> Cause:
-    command = again(run, "transfer", [device.address], {"memory": f"{memory},{other}"}) or ""
+    command = again(run, "transfer", [device.address], {"memory": f"{memory},{other}"})
     return Cause(kind="bounce", of=memory, evidence=evidence, command=command)
 
 
@@ -274,7 +325,7 @@ def _unexplained(
 ) -> Iterator[Cause]:  # fmt: skip
     """Yields possible causes where no check is bad, with the commands that decide."""
     if filling is not None:
-        command = again(run, "transfer", [device.address, str(filling.device)]) or ""
+        command = again(run, "transfer", [device.address, str(filling.device)])
         filled = f"{filling.device} reaches {percent(filling.limit_share)} of the same link"
         yield Cause(kind="api", evidence=filled, command=command)
         return

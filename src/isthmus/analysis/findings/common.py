@@ -5,141 +5,94 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from isthmus import backends
-from isthmus.analysis.commands import again
-from isthmus.analysis.context import AnalysisContext, each
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings.finding import (
     MOST_HEADLINES,
     Finding,
     Reference,
     ReferenceKind,
     Verdict,
-    shown,
 )
-from isthmus.analysis.sentences import say
 from isthmus.backends import BackendDescription
 from isthmus.frames import Frame
-from isthmus.program import Invocation, quoted
-from isthmus.results.run_file import DeviceRecord
+from isthmus.program import quoted
 from isthmus.statistics import Interval
 from isthmus.thresholds import FAIR, GOOD, SMALL
-from isthmus.units import format_size
+from isthmus.units import format_size, shown
 
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
 """Kinds of memory in order of preference, for the choice among equally fast kinds."""
 
 
-def backend_of(
-    context: AnalysisContext, address: str
-) -> BackendDescription | type[BackendDescription]:
-    """The backend of a device, or the base class with defaults if the backend is not installed."""
-    record = device_of(context, address)
-    return backends.of(record.backend if record else "")
-
-
 def call_for(context: AnalysisContext, address: str, memory: str) -> str:
     """The call that gives memory of this kind on a device; "malloc" for ordinary memory."""
     usual = "malloc" if memory == "pageable" else f"--memory {quoted(memory)}"
-    return backend_of(context, address).memory_calls.get(memory, usual)
+    backend = context.backends.get(address, BackendDescription)
+    return backend.memory_calls.get(memory, usual)
 
 
-def device_of(context: AnalysisContext, address: str) -> DeviceRecord | None:
-    """The record of a device in the run; None if the run has none."""
-    return next((device for device in context.run.devices if device.address == address), None)
+class Limit(NamedTuple):
+    """The limit of a row's rate, and what the rate's share of the limit means."""
+
+    reference: Reference | None
+    """None without a known limit, or if larger sizes are faster."""
+    verdict: Verdict
+    remark: str
 
 
-def simulated(context: AnalysisContext, address: str) -> bool:
-    """Whether a device is a model, whose times are simulated."""
-    record = device_of(context, address)
-    return record is not None and record.simulated
-
-
-def title(context: AnalysisContext, address: str) -> str:
-    """Name of a device in sentences; a model or emulated card is named as such."""
-    record = device_of(context, address)
-    if record is None or record.real:
-        return address
-    return f"{address}, model" if record.simulated else f"{address}, no hardware"
-
-
-def who(context: AnalysisContext, row: Any) -> str:
-    """Name of a row's device; with memory and axes if the operation was measured with several."""
-    rows = context.rows[context.rows["device"] == row.device]
-    rows = rows[rows["operation"] == row.operation]
-    distinguishing = [getattr(row, name) for name in ("memory", "axes") if rows[name].nunique() > 1]
-    return ", ".join(filter(None, [title(context, str(row.device)), *distinguishing]))
-
-
-def to_decide(context: AnalysisContext, *devices: str) -> Invocation | str:
-    """The command that measures these devices longer; empty if the run file allows no command."""
-    budget_s = max(60, 60 * round(4 * context.run.settings.budget_s / 60))
-    return again(context.run, context.study, devices, budget_s=budget_s) or ""
-
-
-def reference_of(row: Any) -> Reference | None:
-    """The limit of a row's rate; None without a known limit, or if larger sizes are faster."""
+def limit_of(row: Any) -> Limit:
+    """Compares a row's rate with its limit."""
     if not (row.limit_Bps > 0 and row.limit_share > 0):
-        return None
+        return Limit(None, "none", "")
     kind: ReferenceKind = "memcpy" if row.limit == "memcpy" else "limit"
-    return Reference(
+    reference = Reference(
         kind=kind, value=float(row.limit_Bps), name=str(row.limit), source=str(row.limit_source)
+    )
+    share = row.bandwidth_Bps / row.limit_Bps
+    if not math.isfinite(share):
+        return Limit(reference, "none", "")
+    if share >= GOOD:
+        return Limit(reference, "good", "near the limit")
+    if share >= FAIR:
+        return Limit(reference, "fair", "below the limit")
+    return Limit(reference, "poor", "far below the limit")
+
+
+class Picks(NamedTuple):
+    """Rows of a series, whose rows differ in size only, that findings are about."""
+
+    plateau: Any
+    """Headline of the rate: on the plateau, the size measured best; else ``largest``."""
+    largest: Any
+    """The largest size whose interval is known, else the largest size."""
+    peak: Any
+    """The highest rate."""
+    small: Any
+    """The largest size up to 4 KiB; without such sizes, the smallest size."""
+
+
+def picks(rows: Frame) -> Picks:
+    """Picks rows of a series that has at least one row."""
+    settled = rows[rows["plateau"].eq(True)] if "plateau" in rows else rows[:0]
+    if not settled.empty:
+        settled = settled[settled["reruns"] == settled["reruns"].max()]
+    small = rows[rows["bytes"] <= SMALL]
+    return Picks(
+        plateau=_largest(rows if settled.empty else settled),
+        largest=_largest(rows),
+        peak=rows.row(rows["bandwidth_Bps"].idxmax()),
+        small=rows.row(rows["bytes"].idxmin() if small.empty else small["bytes"].idxmax()),
     )
 
 
-def named(reference: Reference) -> str:
-    """Words for a reference in a sentence: "the link", "memcpy"."""
-    return f"the {reference.name}" if reference.kind == "limit" else reference.name
-
-
-def verdict_of(share: float | None) -> Verdict:
-    """Judges a rate by its share of the limit."""
-    if share is None or not math.isfinite(share):
-        return "none"
-    return "good" if share >= GOOD else "fair" if share >= FAIR else "poor"
-
-
-REMARKS: dict[str, str] = {
-    "good": "near the limit", "fair": "below the limit", "poor": "far below the limit",
-}  # fmt: skip
-
-
-def pick(rows: Frame, label: Any) -> Any:
-    """The row of a frame with this label; the row's columns are attributes."""
-    return next(each(rows.labelled([label])))
-
-
-def at_largest(rows: Frame) -> Any:
-    """The row of the largest size whose interval is known, else of the largest size."""
+def _largest(rows: Frame) -> Any:
     with_interval = rows[rows["ci_low_s"].notna()]
     rows = rows if with_interval.empty else with_interval
-    return pick(rows, rows["bytes"].idxmax())
-
-
-def at_plateau(rows: Frame) -> Any:
-    """The row whose rate is the headline of a curve: on the plateau, the size measured best.
-
-    Without a plateau the row of the largest size.
-    """
-    settled = rows[rows["plateau"].eq(True)]
-    if settled.empty:
-        return at_largest(rows)
-    most = settled[settled["reruns"] == settled["reruns"].max()]
-    return at_largest(most)
-
-
-def at_small(rows: Frame) -> Any:
-    """The row of the largest size up to 4 KiB; without such sizes, that of the smallest size."""
-    small = rows[rows["bytes"] <= SMALL]
-    return pick(rows, rows["bytes"].idxmin() if small.empty else small["bytes"].idxmax())
-
-
-def at_peak(rows: Frame) -> Any:
-    """Returns the row with the highest rate."""
-    return pick(rows, rows["bandwidth_Bps"].idxmax())
+    return rows.row(rows["bytes"].idxmax())
 
 
 def point_of(row: Any) -> dict[str, Any]:
@@ -149,17 +102,12 @@ def point_of(row: Any) -> dict[str, Any]:
     return {**columns, "bytes": int(getattr(row, "bytes", 0))}
 
 
-def reach(ratio: Interval) -> float:
-    """Largest difference from 1 within an interval, as a share; NaN if the interval is unknown."""
-    return max(ratio.high, 1 / ratio.low) - 1 if ratio.known and ratio.low > 0 else math.nan
-
-
 def finding_of(
     context: AnalysisContext, row: Any, template: str, quantity: str, interval: Interval | None,
     unit: str = "", *, ways: Mapping[str, str] = MappingProxyType({}), who: str = "",
     values: Mapping[str, str] = MappingProxyType({}), **fields: Any,
 ) -> Finding:  # fmt: skip
-    """Returns a finding on a row, with figures in the templates of its quantity and its sentence.
+    """Returns a finding on a row, with values for the templates of its quantity and its sentence.
 
     Both templates know ``what`` the row's operation does (``ways``: operations in words), its
     ``size``, the figure as ``time`` or ``rate``, ``who``, by default the device, the ``share`` of
@@ -171,11 +119,12 @@ def finding_of(
     text = shown(figure, unit)
     words = {
         "what": ways.get(point["operation"], ""), "size": format_size(point["bytes"]),
-        "time": text, "rate": text, "who": who or title(context, point["device"]),
+        "time": text, "rate": text, "who": who or context.titles[point["device"]],
         "share": "" if share is None else f"{100 * share:.0f} %",
-        "reference": named(reference) if reference else "", **values,
+        "reference": f"the {reference.name}" if reference and reference.kind == "limit"
+        else reference.name if reference else "", **values,
     }  # fmt: skip
-    about = {"subject": words["who"], "sentence": say(template, **words) if template else ""}
+    about: dict[str, Any] = {"subject": words["who"], "template": template, "values": words}
     return Finding(
         study=context.study, quantity=quantity.format(**words), interval=interval, unit=unit,
         **(about | point | fields),

@@ -12,47 +12,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from isthmus import backends
-from isthmus.analysis.context import AnalysisContext, rate_of, time_of
-from isthmus.analysis.findings import common
-from isthmus.analysis.findings.finding import Finding, shown, shown_range
+from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.findings.finding import Finding
+from isthmus.answers import rate_of, time_of
 from isthmus.frames import Frame
-from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import APART, Interval, apart
 from isthmus.thresholds import SMALL
-
-
-def beside(run: Run) -> dict[str, str]:
-    """Addresses of a card's further APIs, each with the address of the card by its own API.
-
-    Further runtimes that compute on the processor are included, with the first such runtime.
-    """
-    own: dict[str, DeviceRecord] = {}
-    reached = [record for record in run.devices if record.real and not record.added]
-    by_api = sorted(reached, key=lambda record: not backends.of(record.backend).own_api)
-    for device in by_api:
-        if subject := _subject(device):
-            own.setdefault(subject, device)
-    pairs = ((record, own.get(_subject(record))) for record in reached)
-    return {r.address: first.address for r, first in pairs if first and first is not r}
-
-
-def _subject(device: DeviceRecord) -> str:
-    """The card or processor that a device is, as in ``FoundDevice.subject``; empty if unknown."""
-    if device.simulated or not backends.of(device.backend).has_runtime:
-        return ""
-    if device.properties.get("type") == "cpu":
-        return "processor"
-    return (device.link.get("address") or device.properties.get("pci_address", "")).lower()
-
-
-def kinds(run: Run) -> dict[tuple[str, ...], list[DeviceRecord]]:
-    """The devices that a run measures fully, by kind; findings of one kind may be joined."""
-    result: dict[tuple[str, ...], list[DeviceRecord]] = {}
-    others = beside(run)
-    for device in run.devices:
-        if not (device.address in others or device.added):
-            result.setdefault(device.kind, []).append(device)
-    return result
+from isthmus.units import shown, shown_range
 
 
 def of_alike(context: AnalysisContext, each: Sequence[Finding]) -> list[Finding]:
@@ -62,7 +28,7 @@ def of_alike(context: AnalysisContext, each: Sequence[Finding]) -> list[Finding]
     """
     of_device = {finding.device: finding for finding in each}
     result: list[Finding] = []
-    for devices in kinds(context.run).values():
+    for devices in context.kinds:
         of_row = [of_device[finding.address] for finding in devices if finding.address in of_device]
         result += _joined(devices[0].name, [finding for finding in of_row if finding.interval])
         result += [finding for finding in of_row if not finding.interval]
@@ -83,7 +49,7 @@ def _joined(name: str, findings: Sequence[Finding]) -> list[Finding]:
     near = min(agree, key=lambda finding: abs(values[finding.device] - middle))
     least, most = (choose(values[finding.device] for finding in agree) for choose in (min, max))
     unit = near.unit
-    span = shown_range(Interval(middle, least, most), unit)
+    span = shown_range(middle, least, most, unit)
     common_interval = Interval(
         middle,
         min(interval.low for interval in intervals),
@@ -97,7 +63,8 @@ def _joined(name: str, findings: Sequence[Finding]) -> list[Finding]:
         interval=common_interval,
         share=share,
         devices=len(agree),
-        sentence=f"{len(agree)} x {name}: {near.quantity} {span}.",
+        template="stated",
+        values={"subject": f"{len(agree)} x {name}", "fact": f"{near.quantity} {span}"},
     )
     return [joined, *(finding for finding in findings if finding.device in named)]
 
@@ -105,8 +72,8 @@ def _joined(name: str, findings: Sequence[Finding]) -> list[Finding]:
 def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Finding]:
     """Yields a finding for each further API of a card, compared with the card's own API."""
     names = backends.api_names()
-    records = {one.address: one for one in context.run.devices}
-    for address, first in beside(context.run).items():
+    records = context.devices
+    for address, first in context.beside.items():
         device = records[address]
         own = context.rows[context.rows["device"] == first]
         rows = context.rows[context.rows["device"] == device.address]
@@ -128,7 +95,7 @@ def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Fin
         yield Finding(
             study=context.study, subject=f"{address} beside {first}",
             quantity=f"by {api}: {', '.join(texts)}", interval=later, unit="s",
-            sentence=f"{subject}: {', '.join(texts)}.",
+            template="stated", values={"subject": subject, "fact": ", ".join(texts)},
             remark="another API", beside=first,
             device=device.address,
         )  # fmt: skip
@@ -148,7 +115,11 @@ def _is_same(ratio: Interval) -> bool:
 def _best_rate(context: AnalysisContext, rows: Frame, way: str) -> Interval | None:
     """The highest rate of an operation on its plateau, over the kinds of memory."""
     settled = rows[(rows["operation"] == way) & rows["plateau"]]
-    return None if settled.empty else rate_of(common.at_peak(settled), context.confidence)
+    return (
+        None
+        if settled.empty
+        else rate_of(settled.row(settled["bandwidth_Bps"].idxmax()), context.confidence)
+    )
 
 
 def _rates(context: AnalysisContext, own: Frame, rows: Frame, way: str) -> Interval | None:

@@ -1,16 +1,16 @@
-"""A finding as data, and functions that write its figures as text."""
+"""A finding as data."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from isthmus.analysis.sentences import CAUSES
-from isthmus.analysis.wording import number
+from isthmus.analysis.sentences import CAUSES, say
 from isthmus.program import Invocation
 from isthmus.statistics import Interval
-from isthmus.units import Amount
+from isthmus.units import shown, span
 
 _WIDE = 10.0
 """Largest ratio of an interval's ends that is shown: a wider figure says little."""
@@ -72,8 +72,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     interval: Interval | None
     unit: str
     """Unit of the interval: "s", "B/s", "1" for a ratio."""
-    sentence: str
-    """Plain English in at most 100 characters (``analysis.sentences``)."""
+    template: str = ""
+    """Name of the sentence's template in ``analysis.sentences``; empty: ``sentence`` is set."""
+    values: Mapping[str, str] = {}
+    """Values of the template."""
+    sentence: str = ""
+    """Plain English in at most 100 characters; ``findings`` writes the sentences last."""
     reference: Reference | None = None
     share: float | None = None
     """Figure divided by the reference's value; None without a reference."""
@@ -98,79 +102,42 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     clock: str = ""
     beside: str = ""
     """Address of the card under its own API, if the finding compares another API; else empty."""
+    figure: str = ""
+    """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without a value.
 
-    @property
-    def amount(self) -> Amount:
-        """The value in its unit; empty without a value."""
-        return Amount("", "") if self.interval is None else _amount(self.interval.value, self.unit)
+    ``findings`` writes it, like the fields below and ``sentence``.
+    """
+    span: str = ""
+    """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or unknown."""
+    percent: str = ""
+    """The share of the reference: ``94 %``; empty without a reference."""
+    too_wide: bool = False
+    """Whether the interval is too wide for the figure to be useful."""
 
-    @property
-    def figure(self) -> str:
-        """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without a value."""
-        return str(self.amount)
+    certainty: str = ""
+    """The interval as in ``span``; if ``too_wide`` holds, the reason in words."""
 
-    @property
-    def span(self) -> str:
-        """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or unknown."""
-        return "" if self.interval is None else span(self.interval, self.unit)
-
-    @property
-    def certainty(self) -> str:
-        """The interval as in ``span``; if ``too_wide`` holds, the reason in words."""
-        return "processes differ" if self.too_wide else self.span
-
-    @property
-    def too_wide(self) -> bool:
-        """Whether the interval is too wide for the figure to be useful."""
-        interval = self.interval
-        return interval is not None and bool(self.span) and interval.high > _WIDE * interval.low > 0
-
-    @property
-    def percent(self) -> str:
-        """The share of the reference: ``94 %``; empty without a reference."""
-        return "" if self.share is None else f"{100 * self.share:.0f} %"
-
-
-_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
-    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
-    "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
-    "1": ((1.0, "x"),),
-}
-
-
-def _scale(value: float, unit: str) -> tuple[float, str]:
-    scales = _SCALES.get(unit, ((1.0, unit),))
-    return next(((s, u) for s, u in scales if abs(value) >= s * 0.9995), scales[-1])
-
-
-def _amount(value: float, unit: str) -> Amount:
-    scale, name = _scale(value, unit)
-    return Amount(number(value / scale), name)
-
-
-def shown(value: float, unit: str) -> str:
-    """A value with three digits in a suitable unit; ``unit``: a finding's unit."""
-    return str(_amount(value, unit))
-
-
-def span(interval: Interval, unit: str) -> str:
-    """Ends of an interval in the unit that suits its value; empty where exact or unknown."""
-    if not interval.known or interval.low == interval.high:
-        return ""
-    scale, _ = _scale(interval.value, unit)
-    low, high = number(interval.low / scale), number(interval.high / scale)
-    return f"{low} to {high}" if low != high else ""
-
-
-def shown_range(interval: Interval, unit: str) -> str:
-    """The ends with their unit, ``55.0 to 55.1 GB/s``; only the value if both ends look alike."""
-    ends = span(interval, unit)
-    return f"{ends} {_scale(interval.value, unit)[1]}" if ends else shown(interval.value, unit)
+    def written(self) -> Finding:
+        """The finding with its sentence, and its figure, interval and share as texts."""
+        values: dict[str, Any] = {}
+        if self.template:
+            values["sentence"] = say(self.template, **self.values)
+        if self.share is not None:
+            values["percent"] = f"{100 * self.share:.0f} %"
+        if self.interval is not None:
+            value, low, high, _ = self.interval
+            ends = span(value, low, high, self.unit)
+            values |= {"figure": shown(value, self.unit), "span": ends}
+            wide = bool(ends) and high > _WIDE * low > 0
+            values |= {"too_wide": wide, "certainty": "processes differ" if wide else ends}
+        return msgspec.structs.replace(self, **values)
 
 
 def plain(finding: Finding) -> dict[str, Any]:
     """A finding as plain data for JSON: interval ends by name, unknown values as null."""
     data = msgspec.structs.asdict(finding)
+    for name in ("template", "values", "figure", "span", "percent", "too_wide", "certainty"):
+        del data[name]  # texts, whose figures the other fields have
     if finding.interval is not None:
         ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
         # JSON has no NaN.

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from isthmus import backends
-from isthmus.analysis import hybrid, transfer, wording
+from isthmus.analysis import hybrid, transfer
 from isthmus.analysis.commands import again
-from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
-from isthmus.analysis.findings.curves import of_curves, of_splits
-from isthmus.analysis.findings.devices import beside, kinds, of_alike, of_other_apis
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
+from isthmus.analysis.findings.devices import of_alike, of_other_apis
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict
 from isthmus.analysis.hybrid import Share
-from isthmus.analysis.ratios import groups
+from isthmus.answers import rate_of, time_of
 from isthmus.frames import Frame, Row
 from isthmus.program import Invocation
-from isthmus.statistics import Interval, relevant
+from isthmus.statistics import Interval, judge, relevant, simultaneous
+from isthmus.statistics.fits import LEAST_SIZES, AlphaBeta
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import CACHE_BYTES, LARGE, LOWER, PLATEAU_BYTES, SMALL, WORTH
-from isthmus.units import format_size, percent
+from isthmus.units import format_size, number, percent, rounded_size, shown, size_range, span
 
 WAYS = {
     "write": "copy to device",
@@ -45,8 +45,8 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     """Headlines of each kind of device: rates, latency and the largest gain; then the rest."""
     series = dict(_series(context))
     rates = [_rate(context, rows) for rows in series.values()]
-    others_of_card = beside(context.run)
-    contending = [finding for finding in rates if context.is_reported(finding.device)] or rates
+    others_of_card = context.beside
+    contending = [finding for finding in rates if finding.device in context.reported] or rates
     contending = [
         finding for finding in contending if finding.device not in others_of_card
     ] or contending
@@ -64,22 +64,23 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
         _changes(context, series),
         key=lambda finding: finding.device not in {of.device for of in first},
     )
-    reported = [finding for finding in latency if context.is_reported(finding.device)] or latency
+    reported = [finding for finding in latency if finding.device in context.reported] or latency
     small = of_alike(context, reported) or reported
-    estimates = list(of_apis(context, WAYS))
     others = list(of_other_apis(context, ("write", "read")))
+    estimated = hybrid.estimated(context).table
+    estimates = list(of_apis(context, estimated))
     both = [finding for finding in first if finding.operation == "bidirectional"]
     alone = [finding for finding in first if finding not in both]
     head = [
         *(finding for finding in estimates if not finding.bytes),
         *alone,
-        *small[: len(kinds(context.run))],
+        *small[: len(context.kinds)],
     ]
     head += [*changes[:1], *others[:1]]
     most = MOST_HEADLINES * max(len({finding.device for finding in alone}), 1)
     head += both if len(head) < most else []
     rest = [*estimates, *rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
-    rest += [*others, *of_splits(context, WAYS), *of_curves(context, WAYS), *_left_out(context)]
+    rest += [*others, *_splits(context, estimated), *_curves(context), *_left_out(context)]
     return common.headed(head, rest, most)
 
 
@@ -113,19 +114,19 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     A rate that still grows with size is not compared with the link; the finding has the command
     that measures larger sizes.
     """
-    row = common.at_plateau(rows)
-    reference, rate = common.reference_of(row), rate_of(row, context.confidence)
-    verdict = common.verdict_of(rate.value / reference.value if reference else None)
+    row = common.picks(rows).plateau
+    rate = rate_of(row, context.confidence)
+    reference, verdict, of_remark = common.limit_of(row)
     of_link = reference is not None and reference.kind == "limit"
     same = context.rows[context.rows["device"] == row.device]
     one_kind = same[same["operation"] == row.operation]["memory"].nunique() == 1
-    other = common.backend_of(context, str(row.device)).fastest_memory
+    other = context.backends[row.device].fastest_memory
     crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
     worth = crosses and one_kind and verdict == "poor" and other not in {"", row.memory}
-    who = named = common.who(context, row)
+    who = named = row.who
     if row.direction and row.memory and row.memory not in named:
         who += f", {row.memory}"
-    remark = common.REMARKS.get(verdict, "") if of_link else ""
+    remark = of_remark if of_link else ""
     template = "rate_of_limit" if reference else "rate_alone"
     axes: dict[str, str] = {}
     if worth and of_link:
@@ -135,11 +136,11 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
         smallest = format_size(max(LARGE, int(row.bytes)))
         axes = {"operation": str(row.operation), "bytes": f"{smallest}:{largest}"}
         remark, template = "still grows", "rate_grows"
-    action = again(context.run, "transfer", [str(row.device)], axes) if axes else None
+    action = again(context.run, "transfer", [str(row.device)], axes) if axes else ""
     return common.finding_of(
         context, row, template, "{what}, {size}", rate, "B/s",
         ways=WAYS, who=who, subject=named, reference=reference, verdict=verdict,
-        remark=remark, evidence="peaks", action=action or "",
+        remark=remark, evidence="peaks", action=action,
     )  # fmt: skip
 
 
@@ -147,18 +148,18 @@ def _latencies(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -
     """Yields a small copy's time on each device, with the fastest memory; fastest device first."""
     best: dict[str, Any] = {}
     for (operation, device, *_), rows in series.items():
-        row = common.at_small(rows)
+        row = common.picks(rows).small
         way = operation == "write" or (operation == "read" and not _has(series, device, "write"))
         small = way and row.bytes <= LARGE
         if small and (device not in best or row.median_s < best[device].median_s):
             best[device] = row
     order = sorted(
-        best.values(), key=lambda row: (not context.is_reported(row.device), row.median_s)
+        best.values(), key=lambda row: (row.device not in context.reported, row.median_s)
     )
     for row in order:
         yield common.finding_of(
             context, row, "latency", "{what}, {size}", time_of(row, context.confidence), "s",
-            ways=WAYS, who=common.who(context, row), remark="latency",
+            ways=WAYS, who=row.who, remark="latency",
         )  # fmt: skip
 
 
@@ -196,7 +197,7 @@ def _gain(context: AnalysisContext, best: Any, usual: Any, among: int = 1) -> In
     ``among``: number of comparisons from which this one was chosen by its outcome.
     """
     times = time_of(usual, context.confidence).over(time_of(best, context.confidence))
-    return times.with_confidence(context.simultaneous(among))
+    return times.with_confidence(simultaneous(context.confidence, among))
 
 
 def _better(
@@ -208,15 +209,15 @@ def _better(
     ``names``: words for both rows. ``others``: other devices. ``advice``: for a faster ``best``.
     """
     gain = _gain(context, best, usual, among)
-    verdict = context.judge(gain.inverse())
+    verdict = judge(gain.inverse(), context.least)
     template, remark = _OUTCOMES.get(f"{what} {verdict}", _OUTCOMES[f"{what} undecided"])
-    far = common.reach(gain)
+    far = gain.reach
     values = {
         "best": names[0], "usual": names[1], "one": names[0], "other": names[1],
-        "ratio": wording.number(gain.value),
+        "ratio": number(gain.value),
         "percent": "an unknown factor" if math.isnan(far) else percent(far),
     }  # fmt: skip
-    open_ = common.to_decide(context, *others)
+    open_ = again(context.run, context.study, others, longer=True)
     action = open_ if remark == "not decided" else advice if verdict == "faster" else ""
     return common.finding_of(
         context, best, template, "{what}, {size}", gain, "1", ways=WAYS, values=values,
@@ -231,23 +232,23 @@ def _same_size(several: Sequence[Frame]) -> list[Any]:
     if not common_sizes:
         return []
     size = max(common_sizes)
-    return [next(each(frame[frame["bytes"] == size])) for frame in frames]
+    return [next(frame[frame["bytes"] == size].itertuples()) for frame in frames]
 
 
 def _memories(context: AnalysisContext) -> Iterator[Finding]:
     """Yields the ratio of the fastest kind of host memory to the usual one, on each device."""
     writes = context.rows[context.rows["operation"].eq("write") & context.rows["ci_low_s"].notna()]
-    for (device, *_), rows in groups(writes, ["device", "axes", "clock"]):
+    for (device, *_), rows in writes.groups(["device", "axes", "clock"]):
         plain = rows[rows["memory"].isin(["pageable", "aligned"])]
-        usual = common.at_largest(rows if plain.empty else plain)
+        usual = common.picks(rows if plain.empty else plain).largest
         same_size = rows[rows["bytes"] == usual.bytes]
-        others = list(each(same_size[same_size["memory"] != usual.memory]))
-        if common.simulated(context, device) or not others:
+        others = list(same_size[same_size["memory"] != usual.memory].itertuples())
+        if device in context.simulated or not others:
             continue
         best = _fastest(context, others)
         yield _better(
             context, "memory", best, usual, (best.memory, usual.memory), len(others),
-            subject=f"{best.memory} over {usual.memory}, {common.title(context, best.device)}",
+            subject=f"{best.memory} over {usual.memory}, {context.titles[best.device]}",
             advice=common.call_for(context, str(best.device), str(best.memory)),
             others=[str(best.device)],
         )  # fmt: skip
@@ -268,22 +269,22 @@ def _maps(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Ite
     maps = maps[maps["operation"] == "map"]
     for (operation, device, *_), rows in series.items():
         mapped_rows = maps[(maps["device"] == device) & (maps["clock"].isin(rows["clock"]))]
-        if operation != "read" or mapped_rows.empty or common.simulated(context, device):
+        if operation != "read" or mapped_rows.empty or device in context.simulated:
             continue
         pair = _same_size([rows, mapped_rows])
         if len(pair) < 2 or pair[0].median_s < WORTH * pair[1].median_s:
             continue
         copied, mapped = pair
         gain = _gain(context, mapped, copied)
-        verdict = context.judge(gain.inverse())
+        verdict = judge(gain.inverse(), context.least)
         template, remark = "map_unclear", "not decided"
-        action: Invocation | str = common.to_decide(context, device)
+        action: Invocation | str = again(context.run, context.study, [device], longer=True)
         if verdict == "faster":
             template = "map_shares" if "zero_copy" in mapped.flags else "map_buffers"
-            remark, action = "map buffers", common.backend_of(context, device).map_advice
+            remark, action = "map buffers", context.backends[device].map_advice
         yield common.finding_of(
             context, mapped, template, "{what}, {size}", gain, "1", ways=WAYS, verdict=verdict,
-            subject=f"map over copy, {common.title(context, device)}", remark=remark, action=action,
+            subject=f"map over copy, {context.titles[device]}", remark=remark, action=action,
             values={
                 "map": shown(float(mapped.median_s), "s"),
                 "copy": shown(float(copied.median_s), "s"),
@@ -295,14 +296,14 @@ def _devices(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> 
     """Yields the ratio of the fastest device or API to the first one, with the same memory."""
     alike: dict[tuple[str, ...], list[Frame]] = {}
     for (operation, device, memory, axes, clock), rows in series.items():
-        real = not common.simulated(context, device) and context.is_reported(device)
+        real = device not in context.simulated and device in context.reported
         if operation == "write" and real:
             alike.setdefault((memory, axes, clock), []).append(rows)
     same_size = [_same_size(frames) for frames in alike.values() if len(frames) > 1]
     for alike_rows in sorted(filter(None, same_size), key=lambda rows: -int(rows[0].bytes))[:1]:
         ordered: list[Any] = sorted(alike_rows, key=lambda row: float(row.median_s))
         best, usual = ordered[0], ordered[-1]
-        names = [common.title(context, str(row.device)) for row in (best, usual)]
+        names = [context.titles[row.device] for row in (best, usual)]
         yield _better(
             context, "device", best, usual, names, len(ordered) * (len(ordered) - 1) // 2,
             subject=" over ".join(names), advice="", others=[best.device, usual.device],
@@ -313,7 +314,7 @@ def _launches(context: AnalysisContext) -> Iterator[Finding]:
     rows = context.every[context.every["study"] == context.study]
     rows = rows[(rows["operation"] == "launch") & rows["median_s"].gt(0)]
     rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains("through_emulation")]
-    for row in each(rows):
+    for row in rows.itertuples():
         yield common.finding_of(
             context, row, "launch", "start a kernel and wait", time_of(row), "s", ways=WAYS
         )
@@ -322,15 +323,15 @@ def _launches(context: AnalysisContext) -> Iterator[Finding]:
 def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """Yields findings on sizes, as in a cache, that are much faster than the largest size."""
     for (operation, *_), rows in series.items():
-        last = common.at_largest(rows)
-        top = common.at_peak(rows)
+        picks = common.picks(rows)
+        last, top = picks.largest, picks.peak
         if operation not in {"read", "write"} or last.bandwidth_Bps > LOWER * top.bandwidth_Bps:
             continue
         cached = top.bytes <= CACHE_BYTES and top.limit != "link"
         yield common.finding_of(
             context, top, "in_cache" if cached else "peak",
             f"{{what}}, peak {'in cache ' if cached else ''}at {{size}}",
-            rate_of(top, context.confidence), "B/s", ways=WAYS, who=common.who(context, top),
+            rate_of(top, context.confidence), "B/s", ways=WAYS, who=top.who,
             remark="in cache" if cached else "peak", evidence="peaks",
             values={
                 "largest": format_size(int(last.bytes)),
@@ -344,7 +345,7 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
     rows = context.rows
     for device in rows["device"].unique():
         copies = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
-        if common.simulated(context, str(device)) and copies["memory"].nunique() > 1:
+        if str(device) in context.simulated and copies["memory"].nunique() > 1:
             yield common.finding_of(
                 context,
                 Row(device=device),
@@ -352,46 +353,100 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
                 "kinds of host memory",
                 None,
                 remark="not in the model",
-                action=again(context.run, "allocation", [str(device)]) or "",
+                action=again(context.run, "allocation", [str(device)]),
             )
+
+
+def _splits(context: AnalysisContext, estimated: Frame) -> Iterator[Finding]:
+    """Yields the one or two largest parts of a small copy's time, where its parts are known."""
+    for split in transfer.splits(context, estimated):
+        first, seconds = split.largest[0]
+        time = shown(split.seconds, "s")
+        parts = " and ".join(f"{shown(of, 's')} {part}" for part, of in split.largest[:2])
+        yield common.finding_of(
+            context, split.row, "split", f"{{what}}, {{size}}, {first}",
+            Interval(seconds, math.nan, math.nan), "s", ways=WAYS,
+            who=context.titles[split.row.device]
+            + ", estimate" * (split.row.clock == "hybrid"),
+            values={"time": time, "parts": parts}, evidence="split", remark=f"of {time}",
+            share=seconds / split.seconds,
+        )  # fmt: skip
+
+
+def _curves(context: AnalysisContext) -> Iterator[Finding]:
+    """Yields a finding for each straight part of a series' time over bytes, or if no curve fits."""
+    for (device, _, operation, *_), rows, fitted in transfer.curves(context):
+        few = sum(line.points for line in fitted.lines) < LEAST_SIZES
+        if few or operation not in WAYS or device not in context.reported:
+            continue
+        row = common.picks(rows).largest
+        who = str(row.who)
+        if not fitted.fits:
+            yield common.finding_of(
+                context, row, "curve_none", "{what}, time over size", None, ways=WAYS, who=who,
+                values={"percent": percent(fitted.rms)}, remark="no curve fits",
+                evidence="fits",
+            )  # fmt: skip
+        for line in fitted.lines if fitted.fits else ():
+            small, large = (rounded_size(size) for size in (line.smallest, line.largest))
+            template, values = _line(line, len(fitted.lines))
+            yield common.finding_of(
+                context, row, template, f"{{what}}, start-up time, {small} to {large}",
+                line.alpha, "s", ways=WAYS, who=who, values=values, remark="start-up",
+                evidence="fits", bytes=0,
+            )  # fmt: skip
+
+
+def _line(line: AlphaBeta, of: int) -> tuple[str, dict[str, str]]:
+    """Template of a line's sentence, and its values: with intervals, and shorter without."""
+    values = {"size": rounded_size(line.smallest), "largest": rounded_size(line.largest)}
+    kind = "curve_between" if of > 1 else "curve"
+    if not math.isfinite(line.beta.high):
+        kind = "curve_constant"
+    elif not line.alpha.low > 0:
+        kind = "curve_rate"
+    per = line.beta.times(1e-9)
+    texts = {"time": shown(line.alpha.value, "s"), "per": f"{number(per.value)} B"}
+    for name, figure, unit in (("time", line.alpha, "s"), ("per", per, "B")):
+        ends = span(*figure[:3], unit)
+        values[name] = texts[name] + (f" ({ends})" if ends else "")
+        values[f"short_{name}"] = texts[name]
+    return kind, values
 
 
 ANALYSIS = Analysis(transfer.QUESTIONS, findings)
 
 
-def of_apis(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
-    """Yields comparisons of APIs: for each operation all small sizes together, then each size.
-
-    ``ways``: words for each operation.
-    """
-    shares = [share for share in hybrid.shares(context) if share.operation in ways]
+def of_apis(context: AnalysisContext, estimated: Frame) -> Iterator[Finding]:
+    """Yields comparisons of APIs: for each operation all small sizes together, then each size."""
+    shares = [share for share in hybrid.shares(context, estimated) if share.operation in WAYS]
     for share in shares:
         small = [size for size in share.by_size if size <= SMALL]
         if small:
-            yield _of_share(context, share, ways, wording.sizes(small), share.over(small))
+            yield _of_share(context, share, size_range(small), share.over(small))
     for share in shares:
         for size, time_ratio in share.by_size.items():
-            yield _of_share(context, share, ways, format_size(size), time_ratio, size)
+            yield _of_share(context, share, format_size(size), time_ratio, size)
 
 
 def _of_share(
-    context: AnalysisContext, share: Share, ways: Mapping[str, str], sizes: str, ratio: Interval,
+    context: AnalysisContext, share: Share, sizes: str, ratio: Interval,
     size: int = 0,
 ) -> Finding:  # fmt: skip
     apis = {device.address: device.api for device in context.run.devices}
     names = backends.api_names()
     less, more = (names.get(apis[address], address) for address in (share.device, share.reference))
-    verdict: Verdict = context.judge(ratio)
+    verdict: Verdict = judge(ratio, context.least)
     template = {"same": "api_same", "undecided": "api_undecided"}.get(verdict, "api_share")
-    what = f"{ways[share.operation]}, {sizes}"
+    what = f"{WAYS[share.operation]}, {sizes}"
     values = {
         "what": what, "best": less, "usual": more, "share": f"{100 * ratio.value:.0f} %",
         "span": f"{100 * ratio.low:.0f} to {100 * ratio.high:.0f} %"
         if ratio.known else "one process only",
-        "percent": percent(common.reach(ratio)),
+        "percent": percent(ratio.reach),
     }  # fmt: skip
     return common.finding_of(
         context, share, template if ratio.known else "api_share", what, ratio, "1", values=values,
-        subject=f"{less} over {more}, {ways[share.operation]}", verdict=verdict, remark="hybrid",
+        subject=f"{less} over {more}, {WAYS[share.operation]}", verdict=verdict, remark="hybrid",
         evidence="api_shares", bytes=size, clock="hybrid",
     )  # fmt: skip

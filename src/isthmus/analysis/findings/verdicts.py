@@ -32,19 +32,17 @@ import numpy as np
 from isthmus.analysis import limits
 from isthmus.analysis.commands import again, is_address, points_of
 from isthmus.analysis.findings import causes
-from isthmus.analysis.findings.common import reference_of
-from isthmus.analysis.findings.finding import Cause, CauseKind, Finding, Verdict, shown
+from isthmus.analysis.findings.common import limit_of
+from isthmus.analysis.findings.finding import Cause, CauseKind, Finding, Verdict
 from isthmus.analysis.findings.reached import known_of
-from isthmus.analysis.sentences import say
 from isthmus.frames import Frame, Series
 from isthmus.program import Invocation, invocation
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.text import counted
 from isthmus.thresholds import FAIR, GOOD, LAUNCH_S
-from isthmus.units import percent
+from isthmus.units import percent, shown
 
 _WORST = ("impossible", "below", "unknown", "normal")
-_NOT_TRUE = "above_link_limit|zero_copy"
 
 
 def verdicts(run: Run, summary: Frame) -> Iterator[Finding]:
@@ -87,76 +85,45 @@ def _function(device: DeviceRecord) -> str:
 
 def _verdict(run: Run, device: DeviceRecord, rows: Frame, others: Frame) -> Iterator[Finding]:
     wrong = list(_wrong(rows, device))
-    copies = causes.copies_of(rows)
-    large = causes.large_of(copies)
     unchecked = list(_unchecked(run, rows))
     if wrong:
         yield _finding(device, "impossible", wrong)
-    elif device.simulated or not (device.link or device.pci):
+        return
+    if device.simulated or not (device.link or device.pci):
         return  # a model has no fault: its board defines its rates
-    elif large.empty:
-        if len(copies) or unchecked:
-            yield _without_large(run, device, copies, rows, unchecked)
-    else:
-        best = list(causes.best_of(large))
-        slowest = causes.lowest_of(best)
-        filling = _filling(best, causes.large_of(causes.copies_of(others)))
-        causes_found = causes.causes_of(run, device, rows, best, filling)
-        if causes_found and causes_found[0].kind == "below_known":
-            slowest = causes.furthest_below(device, best)
-        kind = _kind(run, device, rows, causes_found, best, filling, unchecked)
-        lesser = causes.lesser_link(run, device)
-        yield _finding(device, kind, [*causes_found, *unchecked], slowest, filling, lesser)
+    examined = causes.examine(run, device, rows, others)
+    if examined.best:
+        kind = _kind(examined, unchecked)
+        of_device = [*examined.causes, *unchecked]
+        yield _finding(device, kind, of_device, examined.low, examined.filling, examined.lesser)
+    elif len(examined.copies) or unchecked:
+        yield _without_large(run, device, examined, rows, unchecked)
 
 
-def _kind(
-    run: Run, device: DeviceRecord, rows: Frame, causes_found: Sequence[Cause], best: Sequence[Any],
-    filling: Any | None, unchecked: Sequence[Cause],
-) -> Verdict:  # fmt: skip
+def _kind(examined: causes.Examined, unchecked: Sequence[Cause]) -> Verdict:
     """Returns the verdict on the best copies of each direction."""
-    slowest = causes.lowest_of(best)
-    bad = {check.name: causes.explains(check, rows, slowest)
-           for check, _ in causes.bad_checks(run, device)}  # fmt: skip
-    checked = [bad[cause.check] for cause in causes_found if cause.check in bad]
-    kinds = {cause.kind for cause in causes_found}
+    kinds = {cause.kind for cause in examined.causes}
     if kinds & {"device_or_user", "hidden_check"}:
         return "unknown"
-    if any(checked) or kinds & {"other_user", "falling", "below_known"}:
+    if any(examined.explaining) or kinds & {"other_user", "falling", "below_known"}:
         return "below"
-    well = slowest.limit_share >= FAIR or causes.as_known(device, best)
-    if checked or (unchecked and well):
+    if examined.explaining or (unchecked and examined.well):
         return "unknown"
-    return "normal" if well or filling is not None else "below"
+    return "normal" if examined.well or examined.filling is not None else "below"
 
 
 def _without_large(
-    run: Run, device: DeviceRecord, copies: Frame, rows: Frame,
+    run: Run, device: DeviceRecord, examined: causes.Examined, rows: Frame,
     unchecked: Sequence[Cause],
 ) -> Finding:  # fmt: skip
     """Returns the verdict that checks alone give, without a large copy whose data arrived."""
-    why: CauseKind = "no_large_copy" if copies["limit"].eq("link").any() else "hidden_link"
-    command = again(run, str(rows["study"].iloc[0]), [device.address]) or ""
-    open_ = [Cause(kind=why, evidence="", command=command)] if len(copies) else []
-    bad = causes.bad_checks(run, device)
-    lower = [causes.by_check(*pair) for pair in bad if pair[0].lowers_limit]
-    other = [causes.by_check(*pair) for pair in bad if not pair[0].lowers_limit]
+    why: CauseKind = "no_large_copy" if examined.copies["limit"].eq("link").any() else "hidden_link"
+    command = again(run, str(rows["study"].iloc[0]), [device.address])
+    open_ = [Cause(kind=why, evidence="", command=command)] if len(examined.copies) else []
+    lower = [causes.by_check(*pair) for pair in examined.bad if pair[0].lowers_limit]
+    other = [causes.by_check(*pair) for pair in examined.bad if not pair[0].lowers_limit]
     all_causes = [*lower, *unchecked, *open_, *other]
     return _finding(device, "below" if lower else "unknown", all_causes)
-
-
-def _filling(best: Sequence[Any], others: Frame) -> Any | None:
-    """The slowest copy by which other devices fill the link in directions where ``best`` is low.
-
-    None if no direction of ``best`` is low, or if no other device reaches ``GOOD`` in each of them.
-    """
-    low = [row.direction for row in best if row.limit_share < GOOD]
-    if not low:
-        return None
-    others = others[others["direction"].isin(low) & ~others["flags"].str.contains(_NOT_TRUE)]
-    copies = [row for row in causes.best_of(others) if row.limit_share >= GOOD]
-    if {row.direction for row in copies} < set(low):
-        return None
-    return min(copies, key=lambda row: float(row.limit_share))
 
 
 def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
@@ -244,8 +211,8 @@ def _finding(
     return Finding(
         study="", subject=device.address, quantity="use of the link", interval=None,
         unit="", verdict=verdict, share=None if low is None else float(low.limit_share),
-        reference=None if low is None else reference_of(low), causes=list(device_causes),
-        remark=first.name if first else verdict, sentence=say(kind, **values),
+        reference=None if low is None else limit_of(low).reference, causes=list(device_causes),
+        remark=first.name if first else verdict, template=kind, values=values,
         action=action,
         device=device.address,
     )  # fmt: skip

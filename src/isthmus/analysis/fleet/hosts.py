@@ -11,7 +11,7 @@ import numpy as np
 from isthmus.analysis import host_changes
 from isthmus.analysis.fleet.reading import Key, Machine
 from isthmus.analysis.host_changes import Explained, Process
-from isthmus.analysis.host_state import REFERENCES, readings
+from isthmus.analysis.host_state import REFERENCES, rows_of
 from isthmus.statistics.outliers import above
 
 _CONFIDENCE = 0.95
@@ -78,7 +78,7 @@ def ratios(machine: Machine, of_kind: Sequence[float]) -> list[HostSpeed]:
 
 def _means(machine: Machine) -> list[float]:
     """Mean logarithm of each reference over the processes of all runs; empty without readings."""
-    logs_of_runs = [logs for run in machine.hosts for logs in readings(run).values()]
+    logs_of_runs = [logs for run in machine.hosts for logs in rows_of(run).readings.values()]
     return np.mean(logs_of_runs, axis=0).tolist() if logs_of_runs else []
 
 

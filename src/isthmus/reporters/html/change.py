@@ -8,12 +8,12 @@ from typing import NamedTuple
 from isthmus.analysis.change import Change
 from isthmus.analysis.changes import GATE_COLUMNS, Comparison, Side, compare, frame
 from isthmus.analysis.findings import MOST_HEADLINES
-from isthmus.analysis.sentences import shortened
 from isthmus.errors import UsageError
 from isthmus.reporters import change_words, comparison
 from isthmus.reporters.cells import Table, lift, table
 from isthmus.reporters.html.charts import Source
 from isthmus.reporters.html.method import Folded
+from isthmus.text import cut_middle
 
 _MOST_ROWS = 500
 _LONGEST = 40
@@ -84,7 +84,7 @@ def _environment(result: Comparison) -> list[Folded]:
     """Tables of differing facts; facts that may explain a change come first."""
     cells = [
         [difference.of, difference.name,
-         *(shortened(text, _LONGEST) for text in (difference.before, difference.after)),
+         *(cut_middle(text, _LONGEST) for text in (difference.before, difference.after)),
          "may explain it" if difference.explains else ""]
         for difference in result.differences
     ]  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from isthmus.analysis.sentences import shortened
 from isthmus.reporters.html.layout import (
     AS_GIVEN,
     CHARACTER,
@@ -39,6 +38,7 @@ from isthmus.reporters.html.layout import (
     value_at,
     writing,
 )
+from isthmus.text import cut_middle
 
 PUBLISHED = "published"
 _STEP, _BAR = 24, 34
@@ -272,7 +272,7 @@ def _labels(
     rows = pd.DataFrame(
         [
             {
-                "label": shortened(line.label, most),
+                "label": cut_middle(line.label, most),
                 "colour": line.colour,
                 **line.rows.iloc[-1][["x", "y"]],
             }
@@ -304,7 +304,7 @@ def dots(rows: Sequence[Dot], *, log: bool) -> Draw:
         left, most = room_for([dot.label for dot in rows], width)
         right, _ = room_for([dot.text for dot in rows], width)
         inner, height = width - left - right, _STEP * len(rows)
-        names = [shortened(dot.label, most) for dot in rows]
+        names = [cut_middle(dot.label, most) for dot in rows]
         domain, ticks = ends_of(values, log=log, zero=False)
         x: Options = {
             "title": None,
@@ -356,7 +356,7 @@ def stacks(rows: Sequence[Stack]) -> Draw:
         left, most = room_for([row.label for row in rows], width)
         right, _ = room_for([row.text for row in rows], width)
         inner = width - left - right
-        titles = [shortened(row.label, most) for row in rows]
+        titles = [cut_middle(row.label, most) for row in rows]
         ticks = [tick for tick in ends_of([longest], log=False)[1] if tick <= longest * 1.001]
         x: Options = {
             "title": None,

@@ -15,7 +15,7 @@ from isthmus.frames import Frame
 from isthmus.reporters.cells import Table, heading, table, view
 from isthmus.reporters.html.charts import Source
 from isthmus.results.run_file import Run
-from isthmus.units import format_seconds, percent
+from isthmus.units import format_seconds, percent, rounded_size
 
 
 class Folded(NamedTuple):
@@ -85,8 +85,8 @@ def _properties(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
             "platform": device.platform,
             "API": device.api,
             "backend": device.backend,
-            "memory": wording.size(device.memory_bytes) if device.memory_bytes else "",
-            "largest buffer": wording.size(device.max_buffer_bytes)
+            "memory": rounded_size(device.memory_bytes) if device.memory_bytes else "",
+            "largest buffer": rounded_size(device.max_buffer_bytes)
             if device.max_buffer_bytes
             else "",
             **device.properties,

@@ -18,9 +18,8 @@ from isthmus.analysis import wording
 from isthmus.analysis.context import answers_to, studies_in
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.flags import disturbed
-from isthmus.analysis.ratios import software_only
 from isthmus.analysis.reproduction import ReproducedRow, from_events
-from isthmus.analysis.summary import measured_points
+from isthmus.analysis.summary import measured_points, software_only
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
@@ -272,8 +271,8 @@ def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
         {
             "what": finding.quantity,
             "of": _subject(source, finding),
-            "value": finding.amount.number,
-            "unit": finding.amount.unit,
+            "value": finding.figure.partition(" ")[0],
+            "unit": finding.figure.partition(" ")[2],
             "certainty": finding.certainty,
             "share": finding.share,
             "remark": _share(finding) or finding.remark,

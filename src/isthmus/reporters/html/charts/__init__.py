@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pkgutil import resolve_name
 
 from isthmus import studies
-from isthmus.analysis.ratios import groups
 from isthmus.reporters.html.charts.series import (
     MOST_LINES,
     Palette,
@@ -50,7 +49,7 @@ def _rates(study: str) -> Plots:
         for source in sources:
             rows = source.rows(study)
             rows = rows[rows["bandwidth_Bps"].gt(0)]
-            for (operation, _, _), part in groups(rows, ["operation", "device", "api"]):
+            for (operation, _, _), part in rows.groups(["operation", "device", "api"]):
                 part = part.drop_duplicates("bytes")  # noqa: PLW2901
                 if drawable(part):
                     panels.setdefault(operation, []).append(rate_line(source, palette, part))

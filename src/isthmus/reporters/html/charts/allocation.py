@@ -7,8 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from isthmus.analysis.context import each
-from isthmus.analysis.ratios import groups
 from isthmus.frames import Frame
 from isthmus.reporters.html.charts.series import (
     MOST_ROWS,
@@ -42,10 +40,10 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     for source in sources:
         rows = source.rows("allocation")
         several = rows[rows["operation"] == "total"]["device"].nunique() > 1 or len(sources) > 1
-        for (address, api), points in groups(rows, ["device", "api"]):
+        for (address, api), points in rows.groups(["device", "api"]):
             kinds = dict(_offloads(points))
             totals: dict[str, Any] = {
-                kind: next(each(part[part["operation"] == "total"]), None)
+                kind: next(part[part["operation"] == "total"].itertuples(), None)
                 for kind, part in kinds.items()
             }
             ranked = sorted(
@@ -85,7 +83,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
 def _offloads(rows: Frame) -> Iterator[tuple[str, Frame]]:
     """Yields the offloads of the largest vectors, by kind of memory."""
     rows = rows[rows["bytes"] == rows["bytes"].max()]
-    for (memory, handover, offset), part in groups(rows, ["memory", "handover", "relative_offset"]):
+    for (memory, handover, offset), part in rows.groups(["memory", "handover", "relative_offset"]):
         further = f" +{float(offset):.0f} B" if offset.strip("0.") else ""
         yield f"{memory}{further}{' (copied)' if handover == 'copy' else ''}", part
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from isthmus.analysis.ratios import groups
 from isthmus.reporters.html.charts.series import (
     MOST_LINES,
     Palette,
@@ -39,7 +38,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         for operation in ("exchange", "exchange_rank", *_WINDOWS):
             keys = ["device", "api", "channel", "ranks", "rank"]
             points = rows[rows["operation"] == operation]
-            for (address, api, channel, *numbers), part in groups(points, keys):
+            for (address, api, channel, *numbers), part in points.groups(keys):
                 part = part.drop_duplicates("bytes")  # noqa: PLW2901 - one of several topologies
                 if not drawable(part):
                     continue

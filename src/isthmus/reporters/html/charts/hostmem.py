@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from isthmus.analysis.ratios import groups
 from isthmus.reporters.html.charts.series import (
     MOST_LINES,
     Palette,
@@ -38,7 +37,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
             rows = source.rows("hostmem")
             one_device = rows["device"].nunique() == 1 and len(sources) == 1
             rows = rows[rows["operation"].eq(operation) & rows["bandwidth_Bps"].gt(0)]
-            for (address, api, target), points in groups(rows, ["device", "api", "target"]):
+            for (address, api, target), points in rows.groups(["device", "api", "target"]):
                 points = points[points["iterations"].eq(points["iterations"].max())]  # noqa: PLW2901
                 points = points.drop_duplicates("bytes")  # noqa: PLW2901 - one of several kernels
                 if not drawable(points):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from isthmus.analysis.context import each
-from isthmus.analysis.ratios import groups
 from isthmus.reporters.html.charts.series import (
     MOST_LINES,
     MOST_ROWS,
@@ -39,15 +37,15 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     drawn: list[Line] = []
     for source in sources:
         rows = source.rows("mmio")
-        for (address, api), points in groups(rows, ["device", "api"]):
+        for (address, api), points in rows.groups(["device", "api"]):
             before = f"{source.label(address, api)}, " if rows["device"].nunique() > 1 else ""
-            for (operation, memory), part in groups(points, ["operation", "memory"]):
+            for (operation, memory), part in points.groups(["operation", "memory"]):
                 name = _ACCESSES.get(operation, operation.replace("_", " "))
                 kind = memory.replace("bar_", "") if operation == "store" else ""
                 label = f"{before}{name}{f', {kind}' if kind else ''}"
                 if operation in _ACCESSES:
                     single = part[part["bytes"] <= 64].sort_values(["bytes", "median_s"])
-                    row = next(each(single[single["bytes"].isin([4, 8, 64])]), None)
+                    row = next(single[single["bytes"].isin([4, 8, 64])].itertuples(), None)
                     accesses += [timed_dot(source, palette, row, label)] if row else []
                 quickest = part.sort_values("median_s").drop_duplicates("bytes")
                 if drawable(quickest) and operation not in {"poll", "host_stream"}:

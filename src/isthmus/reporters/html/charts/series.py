@@ -12,10 +12,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus import backends, boards, studies
-from isthmus.analysis.context import each
-from isthmus.analysis.ratios import groups
 from isthmus.analysis.reproduction import from_points, rows_of_card
-from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
 from isthmus.frames import Frame
 from isthmus.published import Row
@@ -34,6 +31,7 @@ from isthmus.reporters.html.layout import (
     LIGHT,
 )
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.text import cut_middle
 from isthmus.units import format_bytes, format_rate, format_seconds, format_size, percent
 
 MOST_LINES = 6
@@ -71,7 +69,7 @@ class Source:
     def label(self, address: str, api: str = "") -> str:
         """Shortest name that is distinct on the page; several runs add the run's name."""
         text = self.title(address, api)
-        return shortened(f"{self.name}, {text}" if self.several else text, _LONGEST)
+        return cut_middle(f"{self.name}, {text}" if self.several else text, _LONGEST)
 
     def title(self, address: str, api: str = "") -> str:
         """Shortest name that is distinct in the run: ``CUDA``, ``memcpy``, ``U250 (model)``."""
@@ -165,7 +163,7 @@ def rate_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Lin
             subject, r, format_rate(r.y * 1e9),
             _between(r.low_ * 1e9, r.high_ * 1e9, format_rate) + _of_limit(r) + _of_model(r),
         )
-        for r in each(drawn)
+        for r in drawn.itertuples()
     ]  # fmt: skip
     return _line(
         source, palette, drawn.assign(low=drawn["low_"], high=drawn["high_"]), tips, label, look
@@ -182,7 +180,7 @@ def time_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Lin
     ).sort_values("x")
     tips = [
         _tip(label, r, format_seconds(r.y), _between(r.low, r.high, format_seconds))
-        for r in each(drawn)
+        for r in drawn.itertuples()
     ]
     return _line(source, palette, drawn, tips, label, look)
 
@@ -315,7 +313,7 @@ def beside_published(study: str, sources: Sequence[Source], palette: Palette) ->
     theirs: dict[str, None] = {}
     for source in sources:
         rows = source.rows(study)
-        for (address, api), points in groups(rows, ["device", "api"]):
+        for (address, api), points in rows.groups(["device", "api"]):
             published = [
                 row for row in rows_of_card(study, source.device(address)) if row.unit in _TIMES
             ]

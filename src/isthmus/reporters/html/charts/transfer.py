@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from isthmus.analysis.context import each
-from isthmus.analysis.ratios import first_bank, groups
+from isthmus.analysis.ratios import first_bank
 from isthmus.frames import Frame
 from isthmus.reporters.html.charts.series import (
     MOST_LINES,
@@ -61,7 +60,7 @@ def _direction(
         rows = source.rows("transfer")
         rows = rows[rows["operation"].isin(names) & rows["bandwidth_Bps"].gt(0)]
         rows = first_bank(rows[rows["depth"].eq(1)])
-        for (address, api), points in groups(rows, ["device", "api"]):
+        for (address, api), points in rows.groups(["device", "api"]):
             lines = list(_memories(points))
             for kind, filled, part in lines:
                 label = source.label(address, api)
@@ -78,7 +77,7 @@ def _memories(rows: Frame) -> Iterator[tuple[str, bool, Frame]]:
     """Yields name, fill and rows of lines: ordinary memory, and the fastest other kind."""
     by = {
         (operation, memory): part
-        for (operation, memory), part in groups(rows, ["operation", "memory"])
+        for (operation, memory), part in rows.groups(["operation", "memory"])
         if drawable(part)
     }
     plain = [key for key in by if key[0] not in _WAYS and key[1] in ORDINARY][:1]
@@ -96,7 +95,7 @@ def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     for source in sources:
         rows = source.rows("transfer")
         rows = rows[rows["operation"].eq("write") & rows["verified"].eq("true")]
-        for (address, api), points in groups(rows, ["device", "api"]):
+        for (address, api), points in rows.groups(["device", "api"]):
             kinds = points["memory"].nunique()
             memories = points.groupby("bytes").column("memory")
             sizes = [size for size, of in memories.items() if of.nunique() == kinds]
@@ -108,7 +107,7 @@ def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                     timed_dot(
                         source, palette, row, f"{label}, {row.memory}", row.memory not in ORDINARY
                     )
-                    for row in each(at)
+                    for row in at.itertuples()
                 ]
     if drawn:
         low, high = min(drawn, key=lambda d: d.value), max(drawn, key=lambda d: d.value)
