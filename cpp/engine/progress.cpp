@@ -113,7 +113,7 @@ void Progress::look(const Visit& visit) {
   } else if (!open) {
     state_ = State::precision;
   } else {
-    // One clock's interval may be narrow enough before the other's: all get the same next look.
+    // The series of one clock may be precise enough first: the next look is common to all series.
     for (const StoppingCriterion& criterion : criteria_) {
       postpone(criterion.next_check());
     }

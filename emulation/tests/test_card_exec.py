@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -451,8 +452,10 @@ def test_the_folder_of_a_killed_command_goes_with_the_next_start(
 ) -> None:
     (folder,) = Path("/tmp").glob(f"isthmus-card-{going_on.pid}-*")
     with (folder / "lock").open() as lock:
-        going_on.kill()
-        fcntl.flock(lock, fcntl.LOCK_EX)  # else a command of another test may remove the folder
+        # The test waits for the lock before the kill, so that it gets the lock before the command
+        # of another test, which would remove the folder.
+        threading.Timer(1, going_on.kill).start()
+        fcntl.flock(lock, fcntl.LOCK_EX)
         going_on.communicate(timeout=LIMIT_S)
         nothing_stays(going_on.pid, folder=False)
         assert list(Path("/tmp").glob(f"isthmus-card-{going_on.pid}-*"))

@@ -18,7 +18,8 @@ namespace isthmus {
 struct MessageName {
   unsigned sender = 0;
   unsigned lane = 0;     ///< 0 or 1: a rank sends two messages at once
-  std::size_t turn = 0;  ///< index among the messages of this lane that are armed together
+  /// Index among the messages of this lane that get separate buffers for verification (arm_fully).
+  std::size_t turn = 0;
 
   /// Returns the message's number, counted from 0 without gaps. It is added to a stamp, and
   /// `seed_of` it to a seed, so that the data of up to 256 messages differ in every byte.
@@ -126,7 +127,7 @@ class JointSeries final : public VisitedSeries<JointOperation> {
   Communicator* communicator_;
   double seconds_per_tick_;  // scale of rank 0's clock, whose ticks a block counts
   std::uint64_t stamp_;      // the same on all ranks
-  bool moves_ = true;        // false on all ranks if any rank keeps no data to verify
+  bool moves_ = true;        // whether all ranks keep data to verify; else nothing is verified
 };
 
 }  // namespace isthmus

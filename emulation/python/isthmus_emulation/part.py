@@ -185,7 +185,7 @@ class Part:
     def _ways(self) -> list[Way]:
         """Returns ways that fit the observed threads and buffers, the simplest first."""
         most = min(self.buffer_sets or MOST_SETS, MOST_SETS)
-        # Several runs of one buffer set in the queue count as sets.
+        # Each run in the queue counts as a set, also if several runs use one buffer set.
         one_thread = [Way(1, n) for n in range(2, 1 + (most if most > 1 else MOST_SETS))]
         if self.threads == 1:
             return one_thread

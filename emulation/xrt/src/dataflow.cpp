@@ -12,7 +12,7 @@ Dataflow::Dataflow(const Description& description, double hertz)
     : description_(&description), clock_(Pace::of_rate(hertz)) {
   for (const StreamPlace& place : description.streams) {
     streams_.push_back(std::make_unique<Stream>(place));
-    held_ += 2 * place.depth;  // a write and a read for each word
+    held_ += 2 * place.depth;  // each word is written once and read once
   }
 }
 

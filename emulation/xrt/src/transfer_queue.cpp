@@ -54,7 +54,7 @@ Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t byt
     took = meanwhile < data ? beside + data - meanwhile
                             : static_cast<Time>(static_cast<double>(data) / share);
   }
-  // One channel may leave a part of the link to other channels.
+  // A channel slower than the link leaves the rest of the link's rate to other channels.
   const double used = timing_->share_of_channel(direction, bytes);
   const Time link_end = served + static_cast<Time>(used * static_cast<double>(took));
   const Time end = std::max(begin + took, link_end);

@@ -126,7 +126,7 @@ class Comparison(NamedTuple):
 
     @property
     def link(self) -> list[Change]:
-        """Series that show the link: large copies in memory that no processor copies from."""
+        """Series that show the state of the link: large copies from memory that the DMA engine reads itself."""
         return [
             change
             for change in self.series

@@ -49,7 +49,7 @@ class AnalysisContext:
     reported: frozenset[str]
     """Addresses that findings name; a plain memory copy is only a reference for devices."""
     beside: Mapping[str, str]
-    """See ``beside``."""
+    """Addresses of a card's further APIs, each with the address of the card by its own API."""
     kinds: list[list[DeviceRecord]]
     """The devices that a run measures fully, by kind; findings of one kind may be joined."""
     confidence: float

@@ -104,6 +104,8 @@ class Reason:
     """Rate divided by the limit, by the known range's end, or by the peak."""
     part: str = ""
     """Object or direction that the reason is about."""
+    source: str = ""
+    """Source of the limit in ``share``."""
     size: int = 0
     at: int = 0
     """Size in bytes that ``size`` is compared with."""

@@ -263,7 +263,7 @@ class _Case:
         if limit is None and self.group.kind in _TO_HOST and not joined:
             most = limits.ceiling(self.board, self.engines, limits.ways_of(self.group))
             if most and fastest > _ROUNDED * most.raw:
-                reason = Reason("above_any_link", fastest / most.raw, part=most.source)
+                reason = Reason("above_any_link", fastest / most.raw, source=most.source)
                 return _Decision("impossible", [reason])
         return None
 

@@ -53,8 +53,8 @@ MODEL = Model(
     default_board="u250",
     options=(
         Option("requests", "", "requests in flight"),
-        Option("request-bytes", "B", "size of each; without it the board's MRRS"),
-        Option("latency-ns", "ns", "of each; without it the DMA engine's read of host memory"),
+        Option("request-bytes", "B", "size of a request; without it the board's MRRS"),
+        Option("latency-ns", "ns", "latency of a request; without it that of the DMA engine's read of host memory"),
     ),
     closed_forms={"lines in flight": lambda _, rate, latency: in_flight(rate, latency) / _LINE},
 )

@@ -146,7 +146,7 @@ def _above_any(parts: _Parts) -> str:
     fastest = shown(parts.judgement.fastest, "B/s")
     return (
         f"{parts.subject} {fastest} is {parts.reason.share:.3g} times what the fastest link can "
-        f"carry ({parts.reason.part})."
+        f"carry ({parts.reason.source})."
     )
 
 

@@ -91,8 +91,8 @@ _SERIES_7_DELAYS: Final = _Delays(
 hoanghelloworld/final_conv2d and dadaguaijiangjungd/image-fusion (Zynq 7020)."""
 _DSP_BITS: Final = 18
 MULTIPLY_ADD_CYCLES: Final = 3
-"""Cycles of a product and a sum in one DSP block (UG1399, DSP Multi-Operation Matching). Modules in
-RTL of Vitis HLS for this have 4 stages (LeVDuc22/XilinxProject, 2022.2)."""
+"""Cycles of a product and a sum in one DSP block (UG1399, DSP Multi-Operation Matching): one less
+than the 4 stages of such a module in the RTL of Vitis HLS (LeVDuc22/XilinxProject, 2022.2)."""
 
 _TEXTS: Final = {
     "add": "sum",

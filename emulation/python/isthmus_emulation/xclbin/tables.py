@@ -53,7 +53,7 @@ class Memory(Row, frozen=True):
     address: int
     """Address of the first byte; a stream has its flow here."""
     used: bool = True
-    """Whether the card has the memory."""
+    """``m_used``: false if the table lists a memory that the card does not have."""
 
     @property
     def size(self) -> int:

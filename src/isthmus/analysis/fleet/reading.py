@@ -21,7 +21,7 @@ from isthmus.results.run_file import DeviceRecord, Point, Run
 KEY = [*IDENTITY, "sizes"]
 """Columns that identify a quantity of a device."""
 KIND_PARTS = "; "
-"""Separator between processor and devices in the name of a kind."""
+"""Separator between processor and devices in the name of a kind of machine."""
 _CARDS = ("uuid", "serial", "serial_number")
 """Properties that distinguish a card from other cards of its product."""
 Key = tuple[str, ...]

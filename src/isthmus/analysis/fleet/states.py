@@ -150,5 +150,5 @@ class Fleet(NamedTuple):
 
     @property
     def passes(self) -> bool:
-        """Whether machines were judged, all are well, and most are certainly not slower."""
+        """Whether the outcome is ``pass``."""
         return self.outcome == "pass"
