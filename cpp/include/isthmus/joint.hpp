@@ -17,7 +17,7 @@ namespace isthmus {
 /// Identity of a message, which its sender and its receiver compute alike.
 struct MessageName {
   unsigned sender = 0;
-  unsigned lane = 0;     ///< 0 or 1: a rank sends two messages at once
+  unsigned lane = 0;  ///< 0 or 1: a rank sends two messages at once
   /// Index among the messages of this lane that get separate buffers for verification (arm_fully).
   std::size_t turn = 0;
 

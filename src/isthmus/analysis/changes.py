@@ -126,7 +126,7 @@ class Comparison(NamedTuple):
 
     @property
     def link(self) -> list[Change]:
-        """Series that show the state of the link: large copies from memory that the DMA engine reads itself."""
+        """Series that show the state of the link: large copies that no processor makes."""
         return [
             change
             for change in self.series

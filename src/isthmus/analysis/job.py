@@ -123,7 +123,7 @@ def _transfer(copy: Copy | None, end: int) -> Transfer:
         return Transfer()
     start, whole = min(copy.start[end], copy.whole[end]), copy.whole[end]
     data = whole - start
-    if copy.both is None:  # not measured: assume full duplex, and at worst no overlap of the directions
+    if copy.both is None:  # assume full duplex, and at worst no overlap of the directions
         return Transfer(start, data, 0.0 if end == 2 else 1.0)
     alone = copy.whole[0] - copy.start[0]
     if data <= 0 or alone <= 0:

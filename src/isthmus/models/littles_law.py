@@ -54,7 +54,7 @@ MODEL = Model(
     options=(
         Option("requests", "", "requests in flight"),
         Option("request-bytes", "B", "size of a request; without it the board's MRRS"),
-        Option("latency-ns", "ns", "latency of a request; without it that of the DMA engine's read of host memory"),
+        Option("latency-ns", "ns", "latency of a request; without it of the DMA engine's reads"),
     ),
     closed_forms={"lines in flight": lambda _, rate, latency: in_flight(rate, latency) / _LINE},
 )
