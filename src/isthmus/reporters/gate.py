@@ -214,7 +214,7 @@ def _passes(result: Comparison) -> Iterator[str]:
 
 
 def may_pass(change: Change) -> str:
-    """The slowdown that passes in a series whose base scatters so much that it has the largest limit."""
+    """The slowdown that passes in a series whose base scatters: the largest limit holds for it."""
     return f"may be slower by up to {limit(change.limit)} and pass"
 
 
