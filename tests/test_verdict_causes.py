@@ -252,7 +252,7 @@ def test_no_emulated_board_is_below_a_known_one() -> None:
 @pytest.mark.parametrize(
     "known", reached.table(), ids=lambda one: f"{one.device.name} {one.source[:30]}"
 )
-def test_no_known_run_is_below_or_undecided(known: reached.Run) -> None:
+def test_no_known_run_is_below_or_undecided(known: reached.KnownRun) -> None:
     speed = f"{known.link.gigatransfers} GT/s PCIe"
     link = {"max_link_speed": speed, "current_link_width": str(known.link.lanes),
             "max_payload_bytes": "256"}  # fmt: skip

@@ -26,11 +26,14 @@ class AnalysisContext:
     run: Run
     study: str
     every: Frame
-    """As in ``summary.Selected``, like the next two."""
+    """Summary rows of all studies: see ``summary.Selected``."""
     rows: Frame
-    """Column ``who`` names the device; with memory and axes if the operation has several."""
+    """Trusted rows of this study with a rate: see ``summary.Selected``. Column ``who`` names the
+    device, with memory and axes if the operation has several."""
     timed: Frame
+    """Trusted rows of this study with a time: see ``summary.Selected``."""
     medians: Frame
+    """Median times of the processes of this study's points."""
     pairs: list[Pair]
     """Comparisons of two devices, by operation, memory and axes."""
     devices: Mapping[str, DeviceRecord]
@@ -44,8 +47,9 @@ class AnalysisContext:
     simulated: frozenset[str]
     """Addresses of models, whose times are simulated."""
     software: frozenset[str]
-    """As in ``summary.Selected``, like the next."""
+    """Addresses of APIs without a device: see ``ratios.software_only``."""
     copies: frozenset[str]
+    """Addresses of devices that are plain memory copies."""
     reported: frozenset[str]
     """Addresses that findings name; a plain memory copy is only a reference for devices."""
     beside: Mapping[str, str]

@@ -137,7 +137,7 @@ def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit |
     ways = 2 if both else 1
     if board is not None and board.has("link"):
         path = path_of(board)
-        # A transfer moves its data by read requests, or by posted writes.
+        # A card reads host memory to copy to the device; a processor reads to copy from it.
         read = (point.direction == "h2d") != (point.initiator == "cpu")
         rate = path.both() if both else path.reads() if read else path.writes()
         payload, link, asked = path.max_payload, path.link, str(path.max_read_request)
@@ -218,9 +218,10 @@ def _mark_idle(frame: Frame, axes: Sequence[str]) -> None:
 def _copies_nothing(sizes: Frame) -> bool:
     """Whether copies across the link moved no data.
 
-    It did if 1 MiB or more takes at most twice the time of 4 KiB or less, and the additional bytes
-    would need a rate that no link has. It also did if the largest size needs such a rate. For
-    kernels ``_is_idle`` decides: a disturbed launch can hide that their time grows with size.
+    They moved nothing if 1 MiB or more takes at most twice the time of 4 KiB or less, and the
+    additional bytes would need a rate that no link has; or if the largest size needs such a rate.
+    Needs a size of each kind. For kernels ``_is_idle`` decides: a disturbed launch can hide that
+    their time grows with size.
     """
     low, high = sizes[sizes["bytes"] <= SMALL], sizes[sizes["bytes"] >= LARGE]
     if low.empty or high.empty:
@@ -306,7 +307,8 @@ def on_plateau(frame: Frame, axes: Sequence[str]) -> NDArray[np.bool_]:
     """Whether the rate of each row is on its series' plateau, where it hardly grows with size.
 
     The plateau begins at the smallest size whose rate no larger size exceeds by more than
-    ``PLATEAU``. A series has rows that differ in size only.
+    ``PLATEAU``, and which has a larger size within ``_STEP`` times its size. A single size of
+    ``SETTLED`` or more is a plateau, too. A series has rows that differ in size only.
     """
     result = np.zeros(len(frame), dtype=bool)
     place = {label: i for i, label in enumerate(frame.index)}

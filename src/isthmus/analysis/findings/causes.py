@@ -2,15 +2,18 @@
 
 Causes come in this order:
 
-0. ``below_known``: the device is slower than all known runs of devices of its family, and none of
-1 to 3 explains it;
-1. bad checks of the device and the machine (``isthmus.checks``), the likeliest cause first;
-2. ``falling``: each of the last processes is ``UNSTEADY`` times or more slower than all before;
-3. ``other_user``: the best sample is ``UNSTEADY`` times or more faster than the median, though the
-host was not disturbed and small copies are steady: another program used the link meanwhile;
-4. ``bounce``: ordinary memory has less than ``LOWER`` of the best kind's rate: it is copied twice.
+1. ``below_known``: the device is slower than all known runs of devices of its family, and neither
+   a check, 4, 5 nor ordinary memory alone explains it;
+2. ``bounce`` of a share below ``FAIR``, if only ordinary memory was measured;
+3. checks of the device and the machine (``isthmus.checks``) with a bad result or a warning, the
+   likeliest cause first; of a link that is filled, only checks that lower its limit;
+4. ``falling``: each of the last processes is ``UNSTEADY`` times or more slower than all before;
+5. ``other_user``: the best sample is ``UNSTEADY`` times or more faster than the median, though the
+   host was not disturbed and small copies are steady: another program used the link meanwhile;
+6. ``bounce``: ordinary memory has less than ``LOWER`` of the best kind's rate: it is copied twice;
+7. ``api``, ``hidden_check`` or ``device_or_user`` for a share below ``FAIR`` without another cause.
 
-2 and 3 ignore ordinary memory, whose copies by the host scatter by themselves. They are skipped if
+4 and 5 ignore ordinary memory, whose copies by the host scatter by themselves. They are skipped if
 a bad check found a change during the run, because the times show that change.
 """
 
@@ -59,7 +62,7 @@ def _large_of(copies: Frame) -> Frame:
 
 
 def _best_of(copies: Frame) -> Iterator[Any]:
-    """Yields the row of the best kind of memory in each direction, at each kind's largest size."""
+    """Yields the row of the best kind of memory of each operation, at each kind's largest size."""
     largest = copies[
         copies["bytes"] == copies.groupby(["operation", "memory"]).spread("bytes", Series.max)
     ]
@@ -98,14 +101,14 @@ class Examined(NamedTuple):
     bad: list[tuple[Check, Result]]
     """Checks with a bad result or a warning that can make copies slow."""
     best: Sequence[Any] = ()
-    """Best copy of each direction; empty without a large copy on a known link."""
+    """Best copy of each operation; empty without a large copy on a known link."""
     low: Any = None
     """The copy that the verdict names: the furthest below known runs, or below its limit."""
     filling: Any = None
     """Copy of another device that fills the same link; None without such a device."""
     causes: Sequence[Cause] = ()
     """Why the slowest direction is below its limit; empty if it is not below."""
-    explaining: Sequence[bool] = ()
+    checks_explain: Sequence[bool] = ()
     """For each of ``causes`` that a check found: whether its fault can slow the slowest copy."""
     well: bool = False
     """Whether the slowest copy is near its limit, or as fast as known runs."""
@@ -130,7 +133,7 @@ def examine(run: Run, device: DeviceRecord, rows: Frame, others: Frame) -> Exami
         low=furthest_below(device, best) if below else lowest,
         filling=filling,
         causes=causes,
-        explaining=[
+        checks_explain=[
             explains(checks_bad[cause.check], rows, lowest)
             for cause in causes
             if cause.check in checks_bad
@@ -161,11 +164,11 @@ def _causes(
 ) -> list[Cause]:  # fmt: skip
     """Returns why the slowest direction is below its limit; empty if it is not below."""
     lowest = _lowest_of(best)
-    alone = lowest.limit_share < GOOD and filling is None
-    bad = [pair for pair in every_bad if alone or pair[0].lowers_limit]
+    is_low = lowest.limit_share < GOOD and filling is None
+    bad = [pair for pair in every_bad if is_low or pair[0].lowers_limit]
     changed = any(result.changed for _, result in bad)
     timing = [] if changed or filling is not None else list(_falling(run, device, rows))
-    if alone and not changed and not timing:
+    if is_low and not changed and not timing:
         timing = list(_unsteady(rows))
     causes = [*(by_check(*pair) for pair in bad), *timing, *_bounced(run, device, rows, best)]
     ordinary = list(_only_ordinary(run, device, lowest))
@@ -173,39 +176,41 @@ def _causes(
     # Known runs used the card's own API; another API may be slower on a link that is well.
     by_other_api = filling is not None and not backends.of(device.backend).own_api
     excused = explained or timing or ordinary or by_other_api
-    less = [] if excused else list(_less(run, device, best))
+    below_known = [] if excused else list(_below_known(run, device, best))
     if lowest.limit_share < FAIR:
         causes = [*ordinary, *causes]
-        if not (explained or timing or ordinary or less or as_known(device, best)):
+        if not (explained or timing or ordinary or below_known or as_known(device, best)):
             causes += _unexplained(run, device, lowest, results, filling)
-    return [*less, *causes]
+    return [*below_known, *causes]
 
 
 def furthest_below(device: DeviceRecord, best: Sequence[Any]) -> Any | None:
     """The copy that is furthest below its family's slowest known run; None if none is below."""
     rows_with_runs = [(row, runs) for row in best if (runs := known_of(device, row))]
-    below = {float(row.bandwidth_Bps) / runs.least: row for row, runs in rows_with_runs}
-    least = min(below, default=AS_FAST)
-    return below[least] if least < AS_FAST else None
+    ratios = {float(row.bandwidth_Bps) / runs.least_of_family: row for row, runs in rows_with_runs}
+    least = min(ratios, default=AS_FAST)
+    return ratios[least] if least < AS_FAST else None
 
 
-def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
+def _below_known(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
     """Yields a cause if a copy is slower than every known run of the device's family."""
     row = furthest_below(device, best)
     if row is not None and (runs := known_of(device, row)):
         yield Cause(
             kind="below_known",
             evidence=f"{row.operation} {shown(row.bandwidth_Bps, 'B/s')}; {runs.runs} known runs "
-            f"of {runs.family}, scaled to this link: {shown(runs.least, 'B/s')} or more "
+            f"of {runs.family}, scaled to this link: {shown(runs.least_of_family, 'B/s')} or more "
             f"(least: {runs.source})",
             command=_again(run, device),
         )
 
 
 def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
-    """Whether each direction is as fast as a known run of a device of this name."""
+    """Whether each operation is as fast as the slowest known run of a device of this name."""
     rows_with_runs = [(row, known_of(device, row)) for row in best]
-    return all(runs and row.bandwidth_Bps >= AS_FAST * runs.own for row, runs in rows_with_runs)
+    return all(
+        runs and row.bandwidth_Bps >= AS_FAST * runs.least_of_name for row, runs in rows_with_runs
+    )
 
 
 def _again(run: Run, device: DeviceRecord) -> Invocation | str:
@@ -276,14 +281,15 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
         count = min(map(len, medians), default=0)
         # For each process: shortest time from it on, over the longest time before it.
         steps = {i: min(min(of[i:]) / max(of[:i]) for of in medians) for i in range(1, count)}
-        first = max(steps, key=lambda i: steps[i], default=0)
-        few = count - first == 1 and (count > 3 or len(points) < 2)
-        if first and not few and steps[first] >= UNSTEADY:
+        slow_from = max(steps, key=lambda i: steps[i], default=0)
+        is_single = count - slow_from == 1 and (count > 3 or len(points) < 2)
+        if slow_from and not is_single and steps[slow_from] >= UNSTEADY:
             point, of = max(zip(points, medians, strict=True), key=lambda pair: pair[0].bytes)
             early, late = (
-                point.moved_bytes / float(np.median(some)) for some in (of[:first], of[first:])
+                point.moved_bytes / float(np.median(some))
+                for some in (of[:slow_from], of[slow_from:])
             )
-            which = f"process {first + 1}" + (" on" if len(of) > first + 1 else "")
+            which = f"process {slow_from + 1}" + (" on" if len(of) > slow_from + 1 else "")
             if late < GOOD * float(direct["limit_Bps"].iloc[0]):
                 yield Cause(
                     kind="falling",

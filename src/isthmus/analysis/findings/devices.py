@@ -29,9 +29,9 @@ def of_alike(context: AnalysisContext, each: Sequence[Finding]) -> list[Finding]
     of_device = {finding.device: finding for finding in each}
     result: list[Finding] = []
     for devices in context.kinds:
-        of_row = [of_device[finding.address] for finding in devices if finding.address in of_device]
-        result += _joined(devices[0].name, [finding for finding in of_row if finding.interval])
-        result += [finding for finding in of_row if not finding.interval]
+        alike = [of_device[record.address] for record in devices if record.address in of_device]
+        result += _joined(devices[0].name, [finding for finding in alike if finding.interval])
+        result += [finding for finding in alike if not finding.interval]
     return result
 
 

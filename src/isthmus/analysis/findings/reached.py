@@ -16,21 +16,22 @@ from isthmus.results.run_file import DeviceRecord
 from isthmus.thresholds import SETTLED
 
 
-class Known(NamedTuple):
+class KnownRates(NamedTuple):
     """Rates of known runs of a device's family in one direction, scaled to the device's link."""
 
     family: str
-    own: float
+    least_of_name: float
     """Bytes a second of the slowest known run of a card of this name."""
-    least: float
-    """Bytes a second of the family's slowest run; ``most`` is that of its fastest run."""
-    most: float
+    least_of_family: float
+    """Bytes a second of the family's slowest run."""
+    most_of_family: float
+    """Bytes a second of the family's fastest run."""
     runs: int
     source: str
     """Publication or file of the family's slowest run."""
 
 
-class Run(NamedTuple):
+class KnownRun(NamedTuple):
     """Rates of the copies of one known run."""
 
     family: str
@@ -42,14 +43,14 @@ class Run(NamedTuple):
 
 
 @cache
-def table() -> tuple[Run, ...]:
+def table() -> tuple[KnownRun, ...]:
     """Returns all known runs of devices that belong to a family."""
-    runs: dict[tuple[str, str], Run] = {}
+    runs: dict[tuple[str, str], KnownRun] = {}
     for reference in references.boards().values():
         for known in reference.known:
             if known.family:
                 link = references.link(known.link or reference.link.pcie)
-                run = Run(known.family, reference, link, {}, known.source)
+                run = KnownRun(known.family, reference, link, {}, known.source)
                 run = runs.setdefault((reference.name, known.source), run)
                 run.rates[_OPERATIONS[known.direction]] = known.least
     return tuple(runs.values())
@@ -58,11 +59,11 @@ def table() -> tuple[Run, ...]:
 _OPERATIONS = {"h2d": "write", "d2h": "read"}
 
 
-def known_of(device: DeviceRecord, copy: Any) -> Known | None:
+def known_of(device: DeviceRecord, copy: Any) -> KnownRates | None:
     """Known rates of a copy's operation on devices of this family; None if there are none.
 
-    Rates are scaled to this device's link. It may not be faster than the fastest link in the
-    family's runs, or the result is None. ``copy``: a row of the summary.
+    Rates are scaled to this device's link. None also if this link is faster than all links of the
+    family's runs. ``copy``: a row of the summary.
     """
     link = link_of(device.link) if device.real and copy.bytes >= SETTLED else None
     rows = [row for row in table() if row.device.fits(device.name)] if link else []
@@ -72,11 +73,11 @@ def known_of(device: DeviceRecord, copy: Any) -> Known | None:
     if copy.operation not in rows[0].rates or link.raw > max(row.link.raw for row in family):
         return None
 
-    def rate(row: Run) -> float:
+    def rate(row: KnownRun) -> float:
         return row.rates[copy.operation] / row.link.raw * link.raw
 
     slowest = min(family, key=rate)
-    return Known(
+    return KnownRates(
         slowest.family, min(map(rate, rows)), rate(slowest), max(map(rate, family)), len(family),
         slowest.source,
     )  # fmt: skip

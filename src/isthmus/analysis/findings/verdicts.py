@@ -3,22 +3,21 @@
 A verdict compares copies of ``LARGE`` bytes or more with what the link leaves for data, for the
 best kind of memory in each direction. ``causes`` lists why copies are slower, likeliest first.
 
-1. Points that cannot be true make the verdict "impossible", whatever else is found.
-2. A share below ``FAIR`` in a direction is "below". Many DMA engines do not reach ``GOOD``: a share
-   between the two is "below" only with a bad check that explains it, another user, or a rate that
-   falls during the run. A bad check of the link's limit is always "below", even without copies.
-3. If the device's family is known (``reached``), slower than every known run is "below", and as
-   fast as known runs of its name is "normal".
-4. If only ordinary memory was measured, its additional copy is the first cause. If nothing explains
-   a low share, checks without a result are the cause; else a slow device or a steady user of the
-   link, which no run can distinguish. The verdict is then "unknown". It is also "unknown" if the
-   only bad check is a slow processor, which such copies do not need.
-5. The link is healthy if other copies of the same PCIe function reach ``GOOD`` in these directions,
-   by another API or in another study. Then only checks of the limit count; else the verdict is
-   "normal", with the copy of ordinary memory or the API as the cause.
-6. The verdict is "unknown" without a large copy, without a known link, or if no check showed that
-   the data arrived.
-Emulated cards are never "below": their boards define what they reach.
+1. Figures that cannot be true make the verdict "impossible", whatever else is found.
+2. A model, and a device without a link, gets no other verdict: a board file defines its rates.
+3. A bad check that lowers the link's limit is "below", even without large copies.
+4. A share of ``GOOD`` or more is "normal", unless 3 holds or the rate falls during the run.
+5. A share below ``GOOD`` is "below" if a bad check explains it, if another user of the link shows,
+   or if the rate falls during the run. Many DMA engines do not reach ``GOOD`` without a fault.
+6. A share below ``FAIR`` needs a cause. Memory that the driver copies once more is a cause
+   ("below"). Without a cause the verdict is "unknown": checks without a result come first, else
+   a slow device or a steady user of the link, which no run can distinguish.
+7. Known runs of the device's family (``reached``): slower than all of them is "below" if nothing
+   of 3, 5 and 6 explains it. As fast as a known run of the same name needs no cause in 6.
+8. Other copies of the same PCIe function may reach ``GOOD`` in these directions, by another API or
+   in another study. The link is then healthy, and 5 and 6 do not hold: the API is the cause.
+9. The verdict is "unknown" without a large copy, without a known limit of the link, if the only
+   bad check is a slow processor that such copies do not need, or if data were not verified.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _WORST = ("impossible", "below", "unknown", "normal")
 
 
 def verdicts(run: Run, summary: Frame) -> Iterator[Finding]:
-    """Yields a finding for each device and study with a known link, or an impossible figure.
+    """Yields a finding for each device behind a link, and for impossible figures, in each study.
 
     The first screen shows the worst finding of each study if it is "below" or "impossible".
     """
@@ -90,7 +89,7 @@ def _verdict(run: Run, device: DeviceRecord, rows: Frame, others: Frame) -> Iter
         yield _finding(device, "impossible", wrong)
         return
     if device.simulated or not (device.link or device.pci):
-        return  # a model has no fault: its board defines its rates
+        return  # a board file defines a model's rates, and a processor has no link
     examined = causes.examine(run, device, rows, others)
     if examined.best:
         kind = _kind(examined, unchecked)
@@ -105,9 +104,10 @@ def _kind(examined: causes.Examined, unchecked: Sequence[Cause]) -> Verdict:
     kinds = {cause.kind for cause in examined.causes}
     if kinds & {"device_or_user", "hidden_check"}:
         return "unknown"
-    if any(examined.explaining) or kinds & {"other_user", "falling", "below_known"}:
+    if any(examined.checks_explain) or kinds & {"other_user", "falling", "below_known"}:
         return "below"
-    if examined.explaining or (unchecked and examined.well):
+    has_other_bad_checks = len(examined.checks_explain) > 0
+    if has_other_bad_checks or (unchecked and examined.well):
         return "unknown"
     return "normal" if examined.well or examined.filling is not None else "below"
 
@@ -146,7 +146,7 @@ def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
 
 
 def _unchecked(run: Run, rows: Frame) -> Iterator[Cause]:
-    """Yields a cause if no check shows that the data of measured copies arrived."""
+    """Yields a cause if measured copies were not verified."""
     if run.origin is None:
         copies = rows[rows["operation"].isin(causes.COPIES) & rows["bandwidth_Bps"].gt(0)]
         yield from _shown_by("unverified", copies[copies["verified"].eq("na")])
@@ -175,25 +175,28 @@ def _finding(
     }
     values["how"] = "; isthmus doctor" if any(cause.check for cause in device_causes) else ""
     values["lesser"] = f"; {lesser}" if lesser else ""
-    kind: str = {"unknown": "open", "below": "below_link"}.get(verdict, verdict)
+    template: str = {"unknown": "open", "below": "below_link"}.get(verdict, verdict)
     kinds = {cause.kind for cause in device_causes}
     runs = None if low is None else known_of(device, low)
     if runs:
         values |= {"rate": shown(low.bandwidth_Bps, "B/s"), "operation": str(low.operation)}
-        values |= {"least": shown(runs.least, "B/s"), "most": shown(runs.most, "B/s")}
+        values |= {
+            "least": shown(runs.least_of_family, "B/s"),
+            "most": shown(runs.most_of_family, "B/s"),
+        }
         values |= {"family": runs.family}
     if "below_known" in kinds:
-        kind = "below_known"
+        template = "below_known"
     elif kinds == {"not_arrived"}:
-        kind = "not_arrived"
+        template = "not_arrived"
     elif "device_or_user" in kinds:
-        kind, values["share"] = "open_user", share
+        template, values["share"] = "open_user", share
     elif verdict == "normal" and filling is None and low.limit_share < FAIR:
-        kind = "normal_known"
+        template = "normal_known"
     elif verdict == "below" and (low is None or low.limit_share >= GOOD) and device_causes[0].check:
-        kind = "lesser_link"
+        template = "lesser_link"  # copies fill what is left of the link
     elif verdict == "normal" and filling is not None and low.limit_share < FAIR:
-        kind = "normal_link"
+        template = "normal_link"
         other = str(filling.device)
         if other == device.address:
             other += f" ({filling.study})"
@@ -202,7 +205,7 @@ def _finding(
         assumed = limits.assumed(device)
         values |= {"share": share, "assumed": f", {assumed} assumed" if assumed else ""}
         if device_causes:
-            kind = "normal_best"
+            template = "normal_best"
             values |= {"best": str(low.memory), "usual": device_causes[0].of}
     first = device_causes[0] if device_causes else None
     action = first.command if first and isinstance(first.command, Invocation) else ""
@@ -212,7 +215,7 @@ def _finding(
         study="", subject=device.address, quantity="use of the link", interval=None,
         unit="", verdict=verdict, share=None if low is None else float(low.limit_share),
         reference=None if low is None else limit_of(low).reference, causes=list(device_causes),
-        remark=first.name if first else verdict, template=kind, values=values,
+        remark=first.name if first else verdict, template=template, values=values,
         action=action,
         device=device.address,
     )  # fmt: skip
