@@ -140,3 +140,26 @@ def test_a_loop_that_is_unrolled_in_part_has_several_loops_within(
 }}
 """
     assert (cost_at(tmp_path, text, 5).entry.most == 0) == is_nest
+
+
+@pytest.mark.parametrize(
+    ("row", "least"), [("t", 0.25), ("0", 1.0)], ids=["rows apart", "the same row"]
+)
+def test_copies_of_a_loop_that_share_nothing_may_run_beside_each_other(
+    tmp_path: Path, row: str, least: float
+) -> None:
+    text = f"""void k(int seed, int* out) {{
+#pragma HLS INTERFACE ap_memory port = out
+  int rows[4][512];
+#pragma HLS ARRAY_PARTITION variable=rows complete dim=1
+  for (int t = 0; t < 4; ++t) {{
+#pragma HLS UNROLL
+    for (int i = 0; i < 512; ++i) {{
+#pragma HLS PIPELINE
+      rows[{row}][i] = seed;
+    }}
+  }}
+  out[0] = rows[seed][seed];
+}}
+"""
+    assert cost_at(tmp_path, text, 7).iteration == Span(least, 1)

@@ -16,7 +16,6 @@ from isthmus_emulation.estimate.structure import (
     Call,
     Choice,
     Code,
-    Element,
     Evaluate,
     Expression,
     Loop,
@@ -43,9 +42,7 @@ class _Footprint(NamedTuple):
         """Whether a statement has to wait for an earlier statement."""
         made = before.writes | before.stores
         return bool(
-            self.ports & before.ports
-            or self.writes & (before.reads | made)
-            or self.reads & made
+            self.ports & before.ports or self.writes & (before.reads | made) or self.reads & made
         )
 
 
@@ -76,8 +73,26 @@ class Beside:
             ends.append(max(before, default=0) + (weight or 0))
         return max(ends) / sum(weight or 0 for weight in weights)
 
+    def are_apart(self, loop: Loop, names: Mapping[str, str]) -> bool:
+        """Whether copies of an unrolled loop share neither variables nor ports of arrays."""
+        inside = tuple(statements_in(loop.body))
+        assigns = [one for one in inside if isinstance(one, Assign) and not one.declares]
+        own = {one.variable for one in inside if isinstance(one, Loop)}
+        variables = {one.target.name for one in assigns if isinstance(one.target, Variable)}
+        if loop.variable is None or variables - own:
+            return False
+        for access in self._scheduler.run(loop.body, (loop.variable,), names).accesses:
+            storage = self._scheduler.storage(access.array)
+            is_split = any(loop.variable in index.of for index in access.indices)
+            if storage.kind == "registers":
+                if access.writes and not is_split:
+                    return False
+            elif storage.kind != "ram" or storage.banks < (loop.trips or 1) or not is_split:
+                return False
+        return True
+
     def weight(self, body: Sequence[Statement], called: tuple[str, ...] = ()) -> int | None:
-        """Returns the number of iterations of a body's loops; None if one of the numbers is no constant."""
+        """Returns how many iterations a body's loops have; None if a number is no constant."""
         whole = 0
         for one in body:
             if isinstance(one, Loop):

@@ -507,9 +507,7 @@ class _Reader(Expressions):
                     made[number] = writes
                     self._inline(cursor)
                     copies = self._copies(cursor, inside)
-                    found.append(
-                        Process(number, region, line, tuple(inside), after, bool(copies))
-                    )
+                    found.append(Process(number, region, line, tuple(inside), after, bool(copies)))
                 else:
                     found += inside
             parts.append(Part(cursor, begin, closed, number, copies))

@@ -337,9 +337,10 @@ class _Rules:
     def _copied(self, loop: Loop, names: Mapping[str, str]) -> None:
         """Notes an unrolled loop around loops, of whose copies no counter has the iterations.
 
-        Copies run one after the other; copies that are processes of a region run at once, as do
-        the calls in one copy. The longest copy counts: it has the mean of all copies' cycles if
-        each loop has a constant number of iterations, else up to all of them.
+        Copies run one after the other, or beside each other if they share nothing. Copies that
+        are processes of a region run at once, as do the calls in one copy. The longest copy counts:
+        it has the mean of all copies' cycles if each loop has a constant number of iterations, else
+        up to all of them.
         """
         outer = self._share, self._most_share
         if self._copies and loop.trips:
@@ -347,6 +348,8 @@ class _Rules:
             self._share /= loop.trips * sum(map(self._holds_loops, loop.body))
             if self._beside.weight(loop.body) is not None:
                 self._most_share /= loop.trips
+        elif loop.trips and self._beside.are_apart(loop, names):
+            self._share /= loop.trips
         iteration = self._sequence(loop.body, names)
         self._note(loop.number, loop.line, Span(0, iteration.most), _NONE, "")
         self._share, self._most_share = outer
