@@ -130,7 +130,7 @@ def test_a_table_of_constants_has_copies_for_all_readers(tmp_path: Path) -> None
 def test_a_loop_that_is_unrolled_in_part_has_several_loops_within(
     tmp_path: Path, factor: int, is_nest: bool
 ) -> None:
-    """HLS makes one loop of a nest only where the outer loop's body is one loop."""
+    """Such a nest may stay apart, so that each begin of the inner loop may take time."""
     text = f"""void k(int* out) {{
 #pragma HLS INTERFACE ap_memory port = out
   for (int i = 0; i < 128; ++i) {{

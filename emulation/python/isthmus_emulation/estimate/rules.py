@@ -130,8 +130,6 @@ class _Rules:
         self._beside = Beside(code, self._scheduler)
         self._fills: dict[int, float] = {}
         """Most cycles until all processes of a region have written a first word, by region."""
-        self._filled: dict[int, float] = {}
-        """The same for the processes up to each process, by its number."""
         self._deepest = 0.0
         """Most cycles from a read to a write in the loops of the process that is being read."""
         self._share = 1.0
@@ -253,13 +251,9 @@ class _Rules:
             self._copies = int(statement.is_copied)
             inside = self._sequence(statement.body, names)
             copies, self._copies = max(1, self._copies), 0
-            # A process begins when the processes before it have written their first words, or,
-            # where it needs whole arrays, when the arrays' writers have ended.
-            begun = self._fills.get(statement.region, 0.0)
-            ended = max((self._filled.get(n, 0.0) for n in statement.after), default=0.0)
-            before = begun - ended + (copies - 1) * self._deepest
-            self._fills[statement.region] = begun + copies * self._deepest
-            self._filled[statement.number] = self._fills[statement.region]
+            # A process begins when the processes before it have written their first words.
+            before = self._fills.get(statement.region, 0.0) + (copies - 1) * self._deepest
+            self._fills[statement.region] = before + self._deepest
             self._deepest = max(outer, self._deepest)
             ahead = inside.most + 1
             inside += Span(0, before)
@@ -415,8 +409,6 @@ class _Rules:
                 return None
             if inner[0].pragma("dataflow") or nest[-1].pragma("dataflow"):
                 return None
-            if _factor(nest[-1]) > 1:  # its body has several loops after unrolling
-                return None
             nest.append(inner[0])
         return tuple(nest)
 
@@ -447,7 +439,8 @@ class _Rules:
         """Notes a nest as one loop. HLS moves simple code, ``moved``, into the inner loop.
 
         The result is a range if HLS may not do so: if the code accesses memory, if it takes more
-        cycles than a RAM read, or if the inner loop's length varies.
+        cycles than a RAM read, if the inner loop's length varies, or if an outer loop is unrolled in
+        part.
         """
         inner = nest[-1]
         simple = moved.end <= RAM_CYCLES + 1 and all(
@@ -455,7 +448,11 @@ class _Rules:
         )
         constant = all(loop.trips is not None or self._is_fixed(loop) for loop in nest[1:])
         found = self._pipelined(inner, nest, names)
-        sure = simple and constant
+        # A loop that is unrolled in part has several loops within, which may stay loops: dft of
+        # srpae/WWES237C_team2 restarts its inner loop. The report of lenet_predict of
+        # xz-bruh-bwe/EE_278 lies between both.
+        whole_body = all(_factor(loop) == 1 for loop in nest[:-1])
+        sure = simple and constant and whole_body
         spread = _spread(found)
         alone = self._costs[inner.number]
         entry = _NONE if sure else Span(0, alone.entry.most)
