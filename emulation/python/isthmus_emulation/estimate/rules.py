@@ -439,8 +439,8 @@ class _Rules:
         """Notes a nest as one loop. HLS moves simple code, ``moved``, into the inner loop.
 
         The result is a range if HLS may not do so: if the code accesses memory, if it takes more
-        cycles than a RAM read, if the inner loop's length varies, or if an outer loop is unrolled in
-        part.
+        cycles than a RAM read, if the inner loop's length varies, or if an outer loop is unrolled
+        in part.
         """
         inner = nest[-1]
         simple = moved.end <= RAM_CYCLES + 1 and all(
