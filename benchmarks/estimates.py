@@ -504,6 +504,8 @@ void isthmus_region::process(unsigned number, const char*, std::initializer_list
   does();
   now.pop_back();
 }
+void isthmus_region::copy(const char*, std::function<void()> does) { does(); }
+void isthmus_region::join() {}
 void isthmus_region::wait(std::initializer_list<unsigned>) {}
 void isthmus_region::finish() {}
 int main() {

@@ -23,6 +23,7 @@ from isthmus_emulation.estimate.structure import (
     Operation,
     Pragma,
     Process,
+    Return,
     Span,
     Statement,
     Storage,
@@ -182,6 +183,23 @@ def test_reads_wait_for_the_ports_that_a_pragma_says() -> None:
     for ports, wanted in ((2, 2), (1, 4)):
         found = costs(loop(*reads), ram=Storage("ram", ram_ports=ports))[1]
         assert interval(found) == (wanted, wanted)
+
+
+def test_loops_of_calls_run_beside_each_other_before_their_results_are_stored() -> None:
+    """As in ``st[1] = sum(k); st[2] = sum(n);``, where only the stores follow each other."""
+    inner = Loop(3, 10, (added(SUM, "integer", Element("of", (AT,))),), "i", 100)
+    function = Function("sum", 9, ("of",), (inner, Return(SUM)))
+    arrays = {name: Storage("ram") for name in ("k", "n", "st")}
+
+    def least(*of: str) -> float:
+        body = tuple(
+            Assign(Element("st", (Constant(place),)), Call("sum", (Array(name),)))
+            for place, name in enumerate(of)
+        )
+        code = Code("top", {"top": Function("top", 1, (), body), "sum": function}, arrays)
+        return next(c for c in rules.estimate(code, 300).costs if c.number == 3).iteration.least
+
+    assert (least("k", "n"), least("k", "k"), least("k", "st")) == (0.5, 1, 1)
 
 
 def test_loops_that_share_nothing_may_run_beside_each_other() -> None:

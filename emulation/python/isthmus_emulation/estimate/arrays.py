@@ -80,9 +80,11 @@ class Arrays:
                 )  # fmt: skip
         elif is_array and name not in self._storage:
             size = elements(cursor.type.get_canonical())
-            limit = SMALL_TABLE if is_constant(cursor.type) else SMALL_ARRAY
+            of_constants = is_constant(cursor.type)
+            limit = SMALL_TABLE if of_constants else SMALL_ARRAY
             small = size is not None and size <= limit
-            self._storage[name] = Storage("registers" if small else "ram")
+            place = "registers" if small else "ram"
+            self._storage[name] = Storage(place, is_constant=of_constants)  # type: ignore[arg-type]
         if not is_argument and cursor.type.is_const_qualified():
             known = libclang.constant(self._clang, cursor)
             if known is not None:
@@ -155,7 +157,10 @@ class Arrays:
         """Storage of an array after a pragma has partitioned one dimension completely."""
         sizes = self._sizes.get(name, ())
         banks = there.banks * (sizes[dimension - 1] if dimension <= len(sizes) else 1)
-        if len(sizes) <= 1 or banks >= math.prod(sizes):
+        words = -(-math.prod(sizes) // max(1, banks))
+        # HLS makes registers of short rows, too. It splits no port of an argument further: rows of
+        # 3 words in top_kernel of asandeep1/FPGA_ECE8893, 2025.1.1, have II 1.
+        if len(sizes) <= 1 or words == 1 or (words <= SMALL_ARRAY and not there.port):
             return msgspec.structs.replace(there, kind="registers")
         return msgspec.structs.replace(there, kind="ram", banks=banks, partitioned=True)
 

@@ -16,7 +16,6 @@ from isthmus_emulation.estimate.structure import (
     Call,
     Choice,
     Code,
-    Element,
     Evaluate,
     Expression,
     Loop,
@@ -36,13 +35,14 @@ class _Footprint(NamedTuple):
     reads: frozenset[str]
     """Variables, and arrays without ports, that the statement reads."""
     writes: frozenset[str]
+    stores: frozenset[str] = frozenset()
+    """Variable or array that the statement assigns after its loops."""
 
     def follows(self, before: _Footprint) -> bool:
         """Whether a statement has to wait for an earlier statement."""
+        made = before.writes | before.stores
         return bool(
-            self.ports & before.ports
-            or self.writes & (before.reads | before.writes)
-            or self.reads & before.writes
+            self.ports & before.ports or self.writes & (before.reads | made) or self.reads & made
         )
 
 
@@ -61,7 +61,7 @@ class Beside:
 
         It is 1 for one loop. Loops weigh as much as their iterations, or alike if one is unknown.
         """
-        weights = [self._weight((one,)) if holds_loops(one) else 0 for one in body]
+        weights = [self.weight((one,)) if holds_loops(one) else 0 for one in body]
         if sum(weight != 0 for weight in weights) < 2:
             return 1.0
         if None in weights:
@@ -73,17 +73,35 @@ class Beside:
             ends.append(max(before, default=0) + (weight or 0))
         return max(ends) / sum(weight or 0 for weight in weights)
 
-    def _weight(self, body: Sequence[Statement], called: tuple[str, ...] = ()) -> int | None:
-        """Number of iterations of a body's loops; None if one of the numbers is no constant."""
+    def are_apart(self, loop: Loop, names: Mapping[str, str]) -> bool:
+        """Whether copies of an unrolled loop share neither variables nor ports of arrays."""
+        inside = tuple(statements_in(loop.body))
+        assigns = [one for one in inside if isinstance(one, Assign) and not one.declares]
+        own = {one.variable for one in inside if isinstance(one, Loop)}
+        variables = {one.target.name for one in assigns if isinstance(one.target, Variable)}
+        if loop.variable is None or variables - own:
+            return False
+        for access in self._scheduler.run(loop.body, (loop.variable,), names).accesses:
+            storage = self._scheduler.storage(access.array)
+            is_split = any(loop.variable in index.of for index in access.indices)
+            if storage.kind == "registers":
+                if access.writes and not is_split:
+                    return False
+            elif storage.kind != "ram" or storage.banks < (loop.trips or 1) or not is_split:
+                return False
+        return True
+
+    def weight(self, body: Sequence[Statement], called: tuple[str, ...] = ()) -> int | None:
+        """Returns how many iterations a body's loops have; None if a number is no constant."""
         whole = 0
         for one in body:
             if isinstance(one, Loop):
-                inner = self._weight(one.body, called)
+                inner = self.weight(one.body, called)
                 if one.trips is None or inner is None:
                     return None
                 whole += one.trips * max(1, inner)
             elif isinstance(one, Choice):
-                branches = [self._weight(branch, called) for branch in one.branches]
+                branches = [self.weight(branch, called) for branch in one.branches]
                 if None in branches:
                     return None
                 whole += max((branch or 0 for branch in branches), default=0)
@@ -91,7 +109,7 @@ class Beside:
                 function = self._code.functions.get(call.function)
                 if function is None or call.function in called:
                     continue
-                inner = self._weight(function.body, (*called, call.function))
+                inner = self.weight(function.body, (*called, call.function))
                 if inner is None:
                     return None
                 whole += inner
@@ -103,7 +121,7 @@ class Beside:
             reached = self._scheduler.run(calls or (statement,), (), names).accesses
         else:
             reached = self._scheduler.run((statement,), (), names).accesses
-        ports, reads, writes = set[str](), set[str](), set[str]()
+        ports, reads, writes, stores = set[str](), set[str](), set[str](), set[str]()
         for access in reached:
             storage = self._scheduler.storage(access.array)
             if storage.kind != "registers":
@@ -113,15 +131,16 @@ class Beside:
         for one in statements_in((statement,)):
             if isinstance(one, Assign):
                 target = one.target
-                if isinstance(target, Variable):
+                if one is statement:
+                    name = target.name if isinstance(target, Variable) else target.array
+                    stores.add(names.get(name, name))
+                elif isinstance(target, Variable):
                     writes.add(names.get(target.name, target.name))
-                elif isinstance(target, Element) and one is statement:
-                    writes.add(names.get(target.array, target.array))
             for part in expressions_in(one):
                 reads |= _named(part, names)
                 if isinstance(part, Call):
                     writes |= self._given(part, names)
-        return _Footprint(frozenset(ports), frozenset(reads), frozenset(writes))
+        return _Footprint(*map(frozenset, (ports, reads, writes, stores)))
 
     def _given(self, call: Call, names: Mapping[str, str]) -> frozenset[str]:
         """Variables of the caller that a function may change."""

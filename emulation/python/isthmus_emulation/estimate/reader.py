@@ -53,6 +53,8 @@ _LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT")
 _FIRST_ASSIGNING = 23
 """Least number in CXBinaryOperatorKind of an operator that assigns; the comma follows them."""
 _COMMA = 33
+_UNKNOWN = {"CALL_EXPR", "ARRAY_SUBSCRIPT_EXPR", "MEMBER_REF_EXPR"}
+"""Kinds of expressions whose values the reader does not follow."""
 _ASSIGN = 22
 _PARTS = {"range", "operator()"}
 """Methods that select a part of a number's bits: a write to the part keeps the other bits."""
@@ -374,7 +376,8 @@ class _Reader(Expressions):
         variable, first, trips, by = self._counting(start, test, step)
         test_value = Constant() if test is None or variable else self._expression(test)
         line = self._source.line(begin)
-        return Loop(number, line, body, variable, trips, test_value, own, by or 0, first)
+        bounds = self._bounds(start, test, step, variable) if variable else None
+        return Loop(number, line, body, variable, trips, test_value, own, by or 0, first, bounds)
 
     def _stands_before(self, at: int, text: str, begin: int) -> bool:
         """Whether a pragma that stands for an attribute of OpenCL C belongs to the loop."""
@@ -460,6 +463,15 @@ class _Reader(Expressions):
                 return libclang.constant(self._clang, list(part.get_children())[1])
         return None
 
+    def _bounds(self, start: Any, test: Any, step: Any, counter: str) -> frozenset[str] | None:
+        """Variables that decide how often a loop runs; None if calls or elements decide."""
+        parts = [one for top in (start, test, step) if top for one in top.walk_preorder()]
+        named = [one.referenced for one in parts if one.kind.name == "DECL_REF_EXPR"]
+        if start is None or not all(named) or any(one.kind.name in _UNKNOWN for one in parts):
+            return None
+        names = {self._name(one) for one in named if not one.type.is_const_qualified()}
+        return frozenset(names - {counter})
+
     def _step(self, step: Any, parts: list[Any]) -> int | None:
         if step.kind.name == "UNARY_OPERATOR":
             return _STEPS.get(libclang.unary_operator(self._clang, step))
@@ -495,7 +507,7 @@ class _Reader(Expressions):
                     made[number] = writes
                     self._inline(cursor)
                     copies = self._copies(cursor, inside)
-                    found.append(Process(number, region, line, tuple(inside), after))
+                    found.append(Process(number, region, line, tuple(inside), after, bool(copies)))
                 else:
                     found += inside
             parts.append(Part(cursor, begin, closed, number, copies))

@@ -8,6 +8,7 @@ and that of the ports of memories. Where the rules do not decide, the result is 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -51,6 +52,7 @@ from isthmus_emulation.estimate.structure import (
     calls_in,
     expressions_in,
     loops_in,
+    statements_in,
 )
 
 ENTRY_CYCLES: Final = 2
@@ -132,6 +134,12 @@ class _Rules:
         """Most cycles from a read to a write in the loops of the process that is being read."""
         self._share = 1.0
         """Least share of the loops' cycles that remains if loops run beside each other."""
+        self._most_share = 1.0
+        """Most share of the loops' cycles that remains, as all copies of a process run at once."""
+        self._fixed = frozenset[str]()
+        """Variables that are constants in the copy of the function that HLS makes for this call."""
+        self._copies = 0
+        """Number of copies of the process that is being read; 0: its loops are not copied."""
 
     def all(self) -> Estimate:
         top = self._code.functions[self._code.top]
@@ -155,8 +163,8 @@ class _Rules:
         """Keeps a loop's cost; a loop that is reached in several ways has a range of costs."""
         self._deepest = max(self._deepest, ahead)
         before = self._costs.get(number)
-        iteration = Span(iteration.least * self._share, iteration.most)
-        entry = Span(entry.least * self._share, entry.most)
+        iteration = Span(iteration.least * self._share, iteration.most * self._most_share)
+        entry = Span(entry.least * self._share, entry.most * self._most_share)
         if before is not None:
             iteration = iteration.or_else(before.iteration)
             entry = entry.or_else(before.entry)
@@ -240,9 +248,11 @@ class _Rules:
         if isinstance(statement, Process):
             self._processes[statement.number] = statement
             outer, self._deepest = self._deepest, 0.0
+            self._copies = int(statement.is_copied)
             inside = self._sequence(statement.body, names)
+            copies, self._copies = max(1, self._copies), 0
             # A process begins when the processes before it have written their first words.
-            before = self._fills.get(statement.region, 0.0)
+            before = self._fills.get(statement.region, 0.0) + (copies - 1) * self._deepest
             self._fills[statement.region] = before + self._deepest
             self._deepest = max(outer, self._deepest)
             ahead = inside.most + 1
@@ -270,6 +280,8 @@ class _Rules:
             else:
                 inner.pop(parameter, None)
         self._called.append(call.function)
+        fixed, self._fixed = self._fixed, _fixed(function, call, self._fixed)
+        copies, self._copies = self._copies, 0
         outer, self._is_automatic = self._is_automatic, "off" not in _words(function, "pipeline")
         pragma = function.pragma("pipeline")
         if pragma is not None and "off" not in pragma.options:
@@ -278,6 +290,7 @@ class _Rules:
         else:
             cycles = self._sequence(function.body, inner)
         self._called.pop()
+        self._copies, self._fixed = copies, fixed
         self._is_automatic = outer
         inlined = function.pragma("inline")
         return cycles if inlined and "off" not in inlined.options else cycles + Span(0, CALL_CYCLES)
@@ -287,9 +300,7 @@ class _Rules:
     def _loop(self, loop: Loop, names: Mapping[str, str]) -> None:
         """Notes the costs of a loop, and of the loops within it."""
         if loop.is_unrolled and any(not one.is_unrolled for one in self._loops(loop.body)):
-            # Copies run the inner loops one after the other; no counter has their iterations.
-            iteration = self._sequence(loop.body, names)
-            self._note(loop.number, loop.line, Span(0, iteration.most), _NONE, "")
+            self._copied(loop, names)
             return
         if loop.is_unrolled and loop.trips is not None:
             result = self._scheduler.run((loop,), (), names)
@@ -316,6 +327,26 @@ class _Rules:
         least, most = max(1.0, iteration.least), max(1.0, iteration.most) + 1
         copies = Span(least / factor, most)
         self._note(loop.number, loop.line, copies, Span(1, ENTRY_CYCLES), "not pipelined")
+
+    def _copied(self, loop: Loop, names: Mapping[str, str]) -> None:
+        """Notes an unrolled loop around loops, of whose copies no counter has the iterations.
+
+        Copies run one after the other, or beside each other if they share nothing. Copies that
+        are processes of a region run at once, as do the calls in one copy. The longest copy counts:
+        it has the mean of all copies' cycles if each loop has a constant number of iterations, else
+        up to all of them.
+        """
+        outer = self._share, self._most_share
+        if self._copies and loop.trips:
+            self._copies *= loop.trips
+            self._share /= loop.trips * sum(map(self._holds_loops, loop.body))
+            if self._beside.weight(loop.body) is not None:
+                self._most_share /= loop.trips
+        elif loop.trips and self._beside.are_apart(loop, names):
+            self._share /= loop.trips
+        iteration = self._sequence(loop.body, names)
+        self._note(loop.number, loop.line, Span(0, iteration.most), _NONE, "")
+        self._share, self._most_share = outer
 
     def _is_pipelined(self, loop: Loop) -> bool:
         pragma = loop.pragma("pipeline")
@@ -408,15 +439,20 @@ class _Rules:
         """Notes a nest as one loop. HLS moves simple code, ``moved``, into the inner loop.
 
         The result is a range if HLS may not do so: if the code accesses memory, if it takes more
-        cycles than a RAM read, or if the inner loop's length varies.
+        cycles than a RAM read, if the inner loop's length varies, or if an outer loop is unrolled
+        in part.
         """
         inner = nest[-1]
         simple = moved.end <= RAM_CYCLES + 1 and all(
             self._scheduler.storage(a.array).kind != "memory" for a in moved.accesses
         )
-        constant = all(loop.trips is not None for loop in nest[1:])
+        constant = all(loop.trips is not None or self._is_fixed(loop) for loop in nest[1:])
         found = self._pipelined(inner, nest, names)
-        sure = simple and constant
+        # A loop that is unrolled in part has several loops within, which may stay loops: dft of
+        # srpae/WWES237C_team2 restarts its inner loop. The report of lenet_predict of
+        # xz-bruh-bwe/EE_278 lies between both.
+        whole_body = all(_factor(loop) == 1 for loop in nest[:-1])
+        sure = simple and constant and whole_body
         spread = _spread(found)
         alone = self._costs[inner.number]
         entry = _NONE if sure else Span(0, alone.entry.most)
@@ -433,6 +469,10 @@ class _Rules:
                 self._costs[outer.number] = msgspec.structs.replace(noted, iteration=iteration)
             else:
                 self._note(loop.number, loop.line, iteration, _NONE, "")
+
+    def _is_fixed(self, loop: Loop) -> bool:
+        """Whether a loop's bounds are constants in the copy of the function for this call."""
+        return loop.bounds is not None and loop.bounds <= self._fixed
 
     def _pipelined(self, loop: Loop, nest: tuple[Loop, ...], names: Mapping[str, str]) -> _Pipeline:
         """Notes a pipelined loop; ``nest`` are the loops that HLS merges with it."""
@@ -581,6 +621,35 @@ def _without_leaving(
                 branches.append(_without_leaving(branch, left))
         found.append(Choice(statement.condition, tuple(branches)))
     return tuple(found)
+
+
+def _fixed(function: Function, call: Call, outer: frozenset[str]) -> frozenset[str]:
+    """Variables of a function that are constants if HLS copies it for the constants of a call.
+
+    HLS makes such copies: the report of ``fft`` of MasterYI814/WES237C, 2022.2, has functions
+    ``fft_stages`` with a loop of 512 each, whose bounds depend on the argument ``stage``.
+    """
+    times = Counter(
+        one.target.name
+        for one in statements_in(function.body)
+        if isinstance(one, Assign) and isinstance(one.target, Variable)
+    )
+    known = {
+        parameter
+        for parameter, argument in zip(function.parameters, call.arguments, strict=False)
+        if not times[parameter] and (
+            (isinstance(argument, Constant) and argument.value is not None)
+            or (isinstance(argument, Variable) and argument.name in outer)
+        )
+    }  # fmt: skip
+    for one in function.body:
+        if isinstance(one, Assign) and isinstance(one.target, Variable):
+            parts = expressions_in(one)
+            needs = {part.name for part in parts if isinstance(part, Variable)}
+            reads = any(isinstance(part, Element | Call | Array) for part in parts)
+            if times[one.target.name] == 1 and needs and needs <= known and not reads:
+                known.add(one.target.name)
+    return frozenset(known)
 
 
 def _spread(found: _Pipeline) -> Span:

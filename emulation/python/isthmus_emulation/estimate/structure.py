@@ -138,6 +138,8 @@ class Loop(msgspec.Struct, frozen=True):
     """Value that an iteration adds to the variable; 0: not constant."""
     first: int | None = None
     """First value of the variable; None: not constant."""
+    bounds: frozenset[str] | None = None
+    """Variables that decide first value, end and step; None if anything else does."""
 
     def pragma(self, name: str) -> Pragma | None:
         """The loop's first pragma of this name; None if it has none."""
@@ -165,6 +167,8 @@ class Process(msgspec.Struct, frozen=True):
     body: tuple[Statement, ...]
     after: tuple[int, ...] = ()
     """Numbers of the processes that write arrays or variables which this process needs whole."""
+    is_copied: bool = False
+    """Whether HLS makes a process of each call in the unrolled loop that is the body."""
 
 
 Statement: TypeAlias = Assign | Clear | Evaluate | Return | Leave | Skip | Choice | Loop | Process
@@ -294,6 +298,8 @@ class Storage(msgspec.Struct, frozen=True):
     """Whether it is a member of a structure; objects of one type share the member's name."""
     ram_ports: int = 2
     """Number of reads and writes in a cycle in each bank of ``ram`` (UG1399, BIND_STORAGE)."""
+    is_constant: bool = False
+    """Whether it is a table of constants, which HLS copies for further reads in a cycle."""
 
 
 def plain(name: str) -> str:
