@@ -154,7 +154,7 @@ def equal_apis(seed: int, between: float) -> Run:
 
 def of_shares(measured: Run) -> list[Finding]:
     context = AnalysisContext.of(measured, summarise(measured), "transfer")
-    return written(of_apis(context, estimated(context).table))
+    return [written(one) for one in of_apis(context, estimated(context).table)]
 
 
 def test_equal_apis_are_told_apart_in_at_most_one_run_of_twenty():
