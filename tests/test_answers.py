@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.analysis.context import AnalysisContext, answers
+from isthmus.analysis.context import RunContext, answers
 from isthmus.analysis.findings import findings
 from isthmus.analysis.ratios import Pair, by_size, pairs, ratio
 from isthmus.analysis.summary import medians, summarise
@@ -282,7 +282,7 @@ def test_different_depths_are_not_compared_but_different_sole_memories_are():
 def test_a_memory_copy_is_compared_but_is_no_device_to_speak_of():
     laws = {"host": {"read": FAST}, "a": {"read": SLOW}, "b": {"read": FAST}}
     measured = transfer_run(laws, SIZES, apis={"host": "host"})
-    context = AnalysisContext.of(measured, summarise(measured), "transfer")
+    context = RunContext.of(measured).of_study("transfer")
     assert len(context.pairs) == 3
     assert [device in context.reported for device in ("host", "a", "b")] == [False, True, True]
 

@@ -9,11 +9,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from isthmus.analysis.context import AnalysisContext, answers
+from isthmus.analysis.context import RunContext, answers
 from isthmus.analysis.findings import Finding, findings, written
 from isthmus.analysis.findings.transfer import of_apis
 from isthmus.analysis.hybrid import estimated
-from isthmus.analysis.summary import summarise
 from isthmus.measure.devices import software_of
 from isthmus.results.run_file import DeviceRecord, Run, Samples
 from isthmus.studies import by_name
@@ -153,8 +152,8 @@ def equal_apis(seed: int, between: float) -> Run:
 
 
 def of_shares(measured: Run) -> list[Finding]:
-    context = AnalysisContext.of(measured, summarise(measured), "transfer")
-    return written(of_apis(context, estimated(context).table))
+    context = RunContext.of(measured).of_study("transfer")
+    return [written(one) for one in of_apis(context, estimated(context).table)]
 
 
 def test_equal_apis_are_told_apart_in_at_most_one_run_of_twenty():

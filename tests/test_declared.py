@@ -10,9 +10,8 @@ import synthetic
 from conftest import Command
 from isthmus import backends, studies
 from isthmus.analysis import flags
-from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.context import RunContext
 from isthmus.analysis.findings import common
-from isthmus.analysis.summary import summarise
 from isthmus.cli.declared import separated
 from isthmus.errors import UsageError
 from isthmus.validation.closed_forms import closed_form
@@ -79,7 +78,7 @@ def test_another_package_has_its_own_words(monkeypatch: pytest.MonkeyPatch) -> N
         for device in ("other:0", "opencl:pocl", "gone:0")
     ]
     measured = synthetic.run(points)
-    context = AnalysisContext.of(measured, summarise(measured), "transfer")
+    context = RunContext.of(measured).of_study("transfer")
     assert common.call_for(context, "other:0", "alloc_host") == "otherAlloc"
     assert common.call_for(context, "other:0", "pageable") == "malloc"
     assert common.call_for(context, "opencl:pocl", "svm") == "clSVMAlloc"

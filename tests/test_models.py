@@ -77,6 +77,20 @@ def test_the_parts_of_a_transfer_add_up() -> None:
         assert parts[f"{direction} time"] == pytest.approx(fixed + (4 << 20) / rate)
 
 
+@pytest.mark.parametrize(
+    ("changed", "limits"),
+    [
+        ({"link.lanes": "1"}, ("link", "link")),
+        ({"dma.tags": "4"}, ("tags", "posted credits")),
+        ({"memory.bandwidth_Bps": "1e9"}, ("bank", "bank")),
+    ],
+)
+def test_a_rate_names_its_limit(changed: dict[str, str], limits: tuple[str, str]) -> None:
+    figures = dma.predict(boards.named("u250", changed), {})
+    notes = [one.note for one in figures if one.quantity.endswith(" rate")]
+    assert notes == [f"limit: {name}" for name in limits]
+
+
 def test_more_never_costs_less() -> None:
     board = boards.load("u250")
     for direction in dma.DIRECTIONS:

@@ -245,7 +245,7 @@ def _stored(name: str) -> Run:
 def test_every_figure_of_every_answer_lies_in_its_interval(run: Run) -> None:
     summary = summarise(run)
     seen = 0
-    for frame in (summary, *(answer.table for answer in answers(run, summary))):
+    for frame in (summary, *(answer.table for answer in answers(run))):
         table = frame.to_pandas()
         for low, value, high in _triples(table):
             known = table[[low, value, high]].astype(float).dropna()

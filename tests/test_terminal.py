@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from conftest import Command
+from isthmus.analysis.context import RunContext
 from isthmus.analysis.findings import MOST_HEADLINES, findings
 from isthmus.analysis.summary import summarise
 from isthmus.reporters import by_name, summary
@@ -64,7 +65,7 @@ def fits(of: Run, path: str) -> list[str]:
     lines = summary.lines(of, Path(path), summary=rows)
     assert len(lines) < summary.LINES, "the file's name comes last"
     assert all(len(line) <= summary.COLUMNS for line in lines)
-    heads = [one for one in findings(of, rows) if one.headline]
+    heads = [one for one in findings(RunContext.of(of, rows)) if one.headline]
     shown = "\n".join(lines)
     for study in {one.study for one in heads}:
         first = next(one for one in heads if one.study == study)

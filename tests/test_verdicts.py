@@ -108,7 +108,7 @@ def test_a_link_that_kernels_fill_is_normal() -> None:
     ]
     link = {**LINK, "address": "0000:01:00.0"}
     both = measured(*low, *kernels, backend="cuda", link=link)
-    found = {one.study: one for one in written(verdicts(both, summarise(both)))}
+    found = {one.study: one for one in map(written, verdicts(both, summarise(both)))}
     assert {one.verdict for one in found.values()} == {"normal"}
     assert found["transfer"].sentence.startswith("Normal: cuda:a (hostmem) reaches 9")
 

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.host_changes import Explained, Hosts, Process, unseen
+from isthmus.analysis.host_changes import Explained, Hosts, Process, Sides, unseen
 from isthmus.analysis.quantities import Quantity, Standing, identity, size_class
 from isthmus.frames import Frame
-from isthmus.results.run_file import Run
 from isthmus.statistics import (
     Interval,
     Judgement,
@@ -113,7 +112,7 @@ class Judging(NamedTuple):
     """Whether a part's own spread sets its limit; ``least`` applies where the spread is smaller."""
     shared: frozenset[str]
     """Devices, by name, behind a link that other machines may use."""
-    sides: Sequence[Sequence[Run]]
+    sides: Sides
     hosts: Hosts | None
     """References whose change may explain changes of host times; that part is taken off."""
 

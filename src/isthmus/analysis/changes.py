@@ -10,8 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 from isthmus.analysis import host_changes
 from isthmus.analysis.change import MOST_OWN, Change, Judging, changes
-from isthmus.analysis.differences import Difference, differences
+from isthmus.analysis.differences import Difference, differences, matched_devices
 from isthmus.analysis.host_changes import HostChange
+from isthmus.analysis.host_state import rows_of
 from isthmus.analysis.matched import INTERRUPTED, RAN_OUT, Matched, keys_of, match
 from isthmus.analysis.quantities import (
     IDENTITY,
@@ -88,6 +89,10 @@ class Comparison(NamedTuple):
     """Change of each series and class of sizes, judged together."""
     points: list[Change]
     """Change of each point, judged together."""
+    slower_points: list[Change]
+    """Single points that are slower, the largest change first."""
+    coverage: list[Coverage]
+    """Counts of decided series by device and kind of quantity, in order of appearance."""
     missing: list[Missing]
     added: list[Missing]
     """Points that only the new side has, so that they are not compared."""
@@ -132,25 +137,6 @@ class Comparison(NamedTuple):
             for change in self.series
             if change.moved_bytes >= LARGE and change.memory and change.memory not in ORDINARY
         ]
-
-    @property
-    def slower_points(self) -> list[Change]:
-        """Single points that are slower, the largest change first."""
-        slower = [point for point in self.points if point.verdict == "slower"]
-        return sorted(slower, key=lambda point: -point.size_of_change)
-
-    @property
-    def coverage(self) -> list[Coverage]:
-        """Counts decided series by device and kind of quantity, in order of appearance."""
-        return coverage(
-            (change, change.sizes_class, change.verdict if self.terms is None else change.standing)
-            for change in self.series
-        )
-
-    @property
-    def open(self) -> list[Coverage]:
-        """Kinds of quantities of which no series is decided."""
-        return [quantity for quantity in self.coverage if not quantity.decided]
 
     @property
     def undecided(self) -> list[Change]:
@@ -237,7 +223,9 @@ def compare(
     UsageError where nothing can be compared.
     """
     runs = [*base.runs, *new.runs]
-    matched = match(base.runs, new.runs, mixed=mixed)
+    names = matched_devices(base.runs, new.runs)
+    differ = differences(base.runs, new.runs, names)
+    matched = match(base.runs, new.runs, names, mixed=mixed)
     may_lack_times = terms and any(side.empty for side in matched.timed)
     if not (matched.both or may_lack_times):
         raise UsageError(_why_nothing(matched.timed, base, new))
@@ -245,26 +233,30 @@ def compare(
     confidence = min(run.settings.confidence for run in runs)
     if least is None:
         least = relevant(max(run.settings.precision for run in runs))
-    shared = _behind_shared_links(runs, matched.names)
-    hosts = host_changes.hosts((base.runs, new.runs), confidence)
-    how = Judging(
-        confidence, least, own, shared, (base.runs, new.runs), None if as_measured else hosts
-    )
-    series = changes(matched.series, how)
+    shared = _behind_shared_links(runs, names)
+    read = [[rows_of(run) for run in side.runs] for side in (base, new)]
+    hosts = host_changes.hosts(read, confidence)
+    how = Judging(confidence, least, own, shared, read, None if as_measured else hosts)
+    series, points = changes(matched.series, how), changes(matched.points, how)
+    slower = [point for point in points if point.verdict == "slower"]
     return Comparison(
         base=base,
         new=new,
         series=series,
-        points=changes(matched.points, how),
+        points=points,
+        slower_points=sorted(slower, key=lambda point: -point.size_of_change),
+        coverage=coverage(
+            (one, one.sizes_class, one.verdict if terms is None else one.standing) for one in series
+        ),
         missing=[one for one in lacking if not one.unmeasured],
         added=[
             _missing(key, NO_BASE, "base")
             for key in dict.fromkeys(keys_of(matched.timed[1]))
             if key not in matched.both
         ],
-        differences=differences(base.runs, new.runs, matched.names),
+        differences=differ,
         least=least,
-        devices=matched.names,
+        devices=names,
         allowed=any(one.allowed for one in series),
         host=hosts.changes if hosts else [],
         as_measured=as_measured,

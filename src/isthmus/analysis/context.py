@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from isthmus import backends, boards, studies
 from isthmus.analysis.ratios import Pair, pairs
-from isthmus.analysis.summary import select, summarise
+from isthmus.analysis.summary import memory_copies, select, summarise
 from isthmus.answers import Answer
 from isthmus.backends import BackendDescription
 from isthmus.boards import Board
@@ -20,22 +20,12 @@ SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 
 
 @dataclass(frozen=True)
-class AnalysisContext:
-    """The measurements of one study of a run, and what is known of its devices."""
+class RunContext:
+    """A run with its summary, and what is known of its devices: the same for all its studies."""
 
     run: Run
-    study: str
-    every: Frame
-    """Summary rows of all studies: see ``summary.Selected``."""
-    rows: Frame
-    """Trusted rows of this study with a rate: see ``summary.Selected``. Column ``who`` names the
-    device, with memory and axes if the operation has several."""
-    timed: Frame
-    """Trusted rows of this study with a time: see ``summary.Selected``."""
-    medians: Frame
-    """Median times of the processes of this study's points."""
-    pairs: list[Pair]
-    """Comparisons of two devices, by operation, memory and axes."""
+    studies: list[str]
+    """See ``studies_in``."""
     devices: Mapping[str, DeviceRecord]
     """Records of the run's devices, by address."""
     titles: Mapping[str, str]
@@ -47,41 +37,32 @@ class AnalysisContext:
     simulated: frozenset[str]
     """Addresses of models, whose times are simulated."""
     software: frozenset[str]
-    """Addresses of APIs without a device: see ``ratios.software_only``."""
+    """Addresses of APIs without a device, whose times are those of their software."""
     copies: frozenset[str]
     """Addresses of devices that are plain memory copies."""
-    reported: frozenset[str]
-    """Addresses that findings name; a plain memory copy is only a reference for devices."""
     beside: Mapping[str, str]
     """Addresses of a card's further APIs, each with the address of the card by its own API."""
     kinds: list[list[DeviceRecord]]
     """The devices that a run measures fully, by kind; findings of one kind may be joined."""
+    summary: Frame
     confidence: float
     """Confidence of each interval of the run."""
     least: float
     """Smallest relevant difference of two times, as a share: the run's precision."""
 
     @classmethod
-    def of(
-        cls, run: Run, summary: Frame, study: str, columns: Sequence[str] = ()
-    ) -> AnalysisContext:
-        """Prepares one study; for ``columns`` see ``summary.select``."""
-        selected = select(run, summary, study, columns)
+    def of(cls, run: Run | RunContext, summary: Frame | None = None) -> RunContext:
+        """The context of a run, or ``run`` if it is one. ``summary``: the run's, if computed."""
+        if isinstance(run, RunContext):
+            return run
         devices = {device.address: device for device in run.devices}
         addresses = dict.fromkeys([*devices, *(point.device for point in run.points)])
-        titles = {address: _title(address, devices.get(address)) for address in addresses}
-        copies, others = selected.copies, beside(run)
-        measured = set(selected.rows["device"])
+        others = _beside(run)
         return cls(
             run=run,
-            study=study,
-            every=selected.every,
-            rows=_named(selected.rows, titles),
-            timed=selected.timed,
-            medians=selected.medians,
-            pairs=pairs(run, selected.medians),
+            studies=studies_in(run),
             devices=devices,
-            titles=titles,
+            titles={address: _title(address, devices.get(address)) for address in addresses},
             backends={
                 address: backends.of(devices[address].backend if address in devices else "")
                 for address in addresses
@@ -89,15 +70,50 @@ class AnalysisContext:
             boards={
                 address: boards.of_device(device.properties) for address, device in devices.items()
             },
-            simulated=selected.simulated,
-            software=selected.software,
-            copies=copies,
-            reported=frozenset(addresses) - (frozenset() if measured <= copies else copies),
+            simulated=frozenset(device.address for device in run.devices if device.simulated),
+            software=frozenset(
+                d.address for d in run.devices if d.properties.get("keeps_data") == "no"
+            ),
             beside=others,
             kinds=_kinds(run, others),
+            copies=memory_copies(run),
+            summary=summarise(run) if summary is None else summary,
             confidence=run.settings.confidence,
             least=relevant(run.settings.precision),
         )
+
+    def of_study(self, study: str, columns: Sequence[str] = ()) -> AnalysisContext:
+        """Prepares one study; for ``columns`` see ``summary.select``."""
+        selected = select(self.run, self.summary, study, columns)
+        measured = set(selected.rows["device"])
+        references = frozenset() if measured <= self.copies else self.copies
+        return AnalysisContext(
+            **vars(self),
+            study=study,
+            every=selected.every,
+            rows=_named(selected.rows, self.titles),
+            timed=selected.timed,
+            medians=selected.medians,
+            pairs=pairs(self.run, selected.medians),
+            reported=frozenset(self.titles) - references,
+        )
+
+
+@dataclass(frozen=True)
+class AnalysisContext(RunContext):
+    """The measurements of one study of a run, and what is known of its devices."""
+
+    study: str
+    every: Frame
+    """As in ``summary.Selected``, like the next two."""
+    rows: Frame
+    """Column ``who`` names the device; with memory and axes if the operation has several."""
+    timed: Frame
+    medians: Frame
+    pairs: list[Pair]
+    """Comparisons of two devices, by operation, memory and axes."""
+    reported: frozenset[str]
+    """Addresses that findings name; a plain memory copy is only a reference for devices."""
 
 
 def _title(address: str, record: DeviceRecord | None) -> str:
@@ -122,7 +138,7 @@ def _named(rows: Frame, titles: Mapping[str, str]) -> Frame:
     return rows.assign(who=texts)
 
 
-def beside(run: Run) -> dict[str, str]:
+def _beside(run: Run) -> dict[str, str]:
     """Addresses of a card's further APIs, each with the address of the card by its own API.
 
     Further runtimes that compute on the processor are included, with the first such runtime.
@@ -160,16 +176,16 @@ def studies_in(run: Run) -> list[str]:
     return list(dict.fromkeys([*run.studies, *(point.study for point in run.points)]))
 
 
-def answers_to(study: str, run: Run, summary: Frame) -> list[Answer]:
+def answers_to(study: str, of_run: RunContext) -> list[Answer]:
     """Answers to the questions of one study; empty where the study is not installed."""
     declared = studies.registry().get(study)
     if declared is None:
         return []
-    context = AnalysisContext.of(run, summary, study, declared.columns)
+    context = of_run.of_study(study, declared.columns)
     return [question(context) for question in declared.analysis().questions]
 
 
-def answers(run: Run, summary: Frame | None = None) -> list[Answer]:
+def answers(run: Run | RunContext) -> list[Answer]:
     """Answers to the questions of all studies of a run."""
-    rows = summarise(run) if summary is None else summary
-    return [answer for study in studies_in(run) for answer in answers_to(study, run, rows)]
+    of_run = RunContext.of(run)
+    return [answer for study in of_run.studies for answer in answers_to(study, of_run)]

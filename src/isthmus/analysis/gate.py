@@ -9,7 +9,6 @@ from isthmus.analysis.changes import Comparison, Missing, Side, Terms
 from isthmus.analysis.differences import product
 from isthmus.analysis.machines import Fact, facts_of, links_of, same_hosts, started
 from isthmus.analysis.quantities import Outcome
-from isthmus.analysis.summary import measured_points
 from isthmus.results.run_file import Run
 
 SETTINGS_OF_TIMES = ("cpus", "numa_node", "options")
@@ -159,7 +158,7 @@ def _doubts(result: Comparison, terms: Terms) -> Iterator[Doubt]:
 def _has_all(run: Run) -> bool:
     """Whether a run measured all its points, even if time ended before they were precise."""
     if run.status == "budget":
-        return measured_points(run) == len(run.points)
+        return all(point.measured for point in run.points)
     return run.status == "complete"
 
 

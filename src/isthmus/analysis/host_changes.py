@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.host_state import rows_of
-from isthmus.host_rows import REFERENCES
-from isthmus.results.run_file import Run
+from isthmus.host_rows import REFERENCES, HostRows
 from isthmus.statistics import FEWEST, Interval, shift
 from isthmus.statistics.host_state import MOST_SENSITIVE, Row, slow_parts
 from isthmus.student import student
@@ -19,6 +17,8 @@ _SIGMAS = 1.96
 """Standard deviations in the half-widths of the references' changes, whose confidence is 95 %."""
 Process = tuple[int, int, int]
 """Number of the side, number of the run on that side, number of the process in the run."""
+Sides = Sequence[Sequence[HostRows[int]]]
+"""``host_state.rows_of`` of each run of each side."""
 
 
 class HostChange(NamedTuple):
@@ -40,18 +40,16 @@ class Explained(NamedTuple):
 
 
 class Hosts:
-    """Readings of the references of host speed in the runs of two sides."""
+    """How the references of host speed changed between two sides, and what that explains."""
 
-    def __init__(self, sides: Sequence[Sequence[Run]], confidence: float) -> None:
-        """Reads the references of all runs; raises LookupError where a run has too few."""
+    def __init__(self, sides: Sides, confidence: float) -> None:
+        """Compares the references of two sides, of which each run has ``FEWEST`` readings."""
         self._logs: dict[Process, tuple[float, ...]] = {}
         self._sides = sides
         means: list[list[list[float]]] = [[], []]
         for side, runs in enumerate(sides):
-            for number, run in enumerate(runs):
-                known = rows_of(run).readings
-                if len(known) < FEWEST:
-                    raise LookupError("a run without references of the host's speed")
+            for number, rows in enumerate(runs):
+                known = rows.readings
                 for process, logs in known.items():
                     self._logs[side, number, process] = logs
                 means[side].append(np.mean(list(known.values()), axis=0).tolist())
@@ -115,7 +113,7 @@ class Hosts:
 def unseen(
     parts: Sequence[Mapping[Process, float]],
     kinds: Sequence[Hashable],
-    sides: Sequence[Sequence[Run]],
+    sides: Sides,
 ) -> list[float]:
     """Half-width by which two runs may differ as a whole, for each part; NaN where unknown.
 
@@ -123,7 +121,7 @@ def unseen(
     """
     squares = np.zeros(len(parts))
     for side, runs in enumerate(sides):
-        for number, run in enumerate(runs):
+        for number, of_host in enumerate(runs):
             of_run = [
                 {process: log for (s, n, process), log in part.items() if (s, n) == (side, number)}
                 for part in parts
@@ -132,7 +130,6 @@ def unseen(
                 Row(kind, logs)
                 for kind, logs in zip(kinds or range(len(parts)), of_run, strict=True)
             ]
-            of_host = rows_of(run)
             known = slow_parts(rows, of_host.readings, of_host.times)
             squares += [slow.rest**2 if slow.known else math.nan for slow in known]
     return [math.sqrt(square) for square in squares]
@@ -147,9 +144,7 @@ def _centred(logs: Mapping[Process, Sequence[float]]) -> dict[Process, tuple[flo
     return {key: tuple((np.array(v) - means[key[:2]]).tolist()) for key, v in logs.items()}
 
 
-def hosts(sides: Sequence[Sequence[Run]], confidence: float) -> Hosts | None:
-    """Reads the references of two sides; None where a run has too few of them."""
-    try:
-        return Hosts(sides, confidence)
-    except LookupError:
-        return None
+def hosts(sides: Sides, confidence: float) -> Hosts | None:
+    """The change of the references between two sides; None where a run has too few of them."""
+    few = any(len(rows.readings) < FEWEST for runs in sides for rows in runs)
+    return None if few else Hosts(sides, confidence)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.analysis import changes
-from isthmus.analysis.context import answers
+from isthmus.analysis.context import RunContext, answers
 from isthmus.analysis.findings import Finding, findings
-from isthmus.analysis.summary import CLOCKS, measured_on, summarise
+from isthmus.analysis.summary import CLOCKS, measured_on
 from isthmus.analysis.typed import typed, with_run
 from isthmus.answers import Answer
 from isthmus.errors import analysing
@@ -37,16 +37,16 @@ class LoadedRun:
         return f"LoadedRun('{self.path}'): {len(self.run.points)} points of {self.run.studies}"
 
     @cached_property
-    def _summary(self) -> Frame:
+    def _context(self) -> RunContext:
         with analysing(self.path):
-            return summarise(self.run)
+            return RunContext.of(self.run)
 
     def frame(self) -> pd.DataFrame:
         """One row for each point and clock: the columns of ``show --format csv``, and the run's.
 
         ``isthmus export`` writes the same columns.
         """
-        return typed(with_run(self._summary, self.run))
+        return typed(with_run(self._context.summary, self.run))
 
     def samples(self) -> pd.DataFrame:
         """One row for each sample: point, its axes, ``clock``, ``rerun``, ``index``, ``seconds``.
@@ -59,13 +59,13 @@ class LoadedRun:
     def findings(self) -> list[Finding]:
         """Findings of the run as data; ``isthmus show`` prints their sentences."""
         with analysing(self.path):
-            return findings(self.run, self._summary)
+            return findings(self._context)
 
     @cached_property
     def answers(self) -> list[Answer]:
         """Tables behind the findings, one table for each question of the run's studies."""
         with analysing(self.path):
-            return answers(self.run, self._summary)
+            return answers(self._context)
 
     @property
     def environment(self) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.differences import matched_devices
 from isthmus.analysis.quantities import CLASSES, CLOCKS, IDENTITY, trusted_logs
 from isthmus.analysis.ratios import complete
 from isthmus.analysis.summary import measured_on, with_axes
@@ -34,13 +33,15 @@ class Matched(NamedTuple):
     """Rows of each point of ``both``."""
     series: list[Frame]
     """Rows of each series and class of sizes, of processes that measured all its sizes."""
-    names: Mapping[str, str]
-    """By name, the new side's devices that the base names otherwise, with the base's names."""
 
 
-def match(base: Sequence[Run], new: Sequence[Run], *, mixed: bool) -> Matched:
-    """Matches the points of two sides. ``mixed``: simulated times match measured ones."""
-    names = matched_devices(base, new)
+def match(
+    base: Sequence[Run], new: Sequence[Run], names: Mapping[str, str], *, mixed: bool
+) -> Matched:
+    """Matches the points of two sides. ``mixed``: simulated times match measured ones.
+
+    ``names``: see ``differences.matched_devices``.
+    """
     rows = _named_axes([_times(base, {}), _times(new, names)], mixed=mixed)
     before, after = (rows[rows["side"] == i] for i in (0, 1))
     timed = before[before["why"].eq("")], after[after["why"].eq("")]
@@ -48,7 +49,7 @@ def match(base: Sequence[Run], new: Sequence[Run], *, mixed: bool) -> Matched:
     of_both = np.array([key in both for key in keys_of(rows)], dtype=bool)
     common = rows[of_both & rows["why"].eq("")]
     points = [part for _, part in common.groups([*IDENTITY, "bytes"])]
-    return Matched((before, after), timed, both, points, list(_classes(common)), names)
+    return Matched((before, after), timed, both, points, list(_classes(common)))
 
 
 def keys_of(rows: Frame) -> list[tuple[Any, ...]]:

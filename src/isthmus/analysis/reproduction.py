@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from isthmus import boards, published
-from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.context import AnalysisContext, RunContext
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.summary import resolved, simulated_devices, summarise
 from isthmus.answers import Rows, question, rate_of, time_of
@@ -151,7 +151,7 @@ def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedR
     """Reproduces rows from the points of a run, or from those of one process."""
     summary = summarise(run)
     if not address and rows[0].run and rows[0].run.hybrid:
-        estimates = estimated(AnalysisContext.of(run, summary, rows[0].run.study)).table
+        estimates = estimated(RunContext.of(run, summary).of_study(rows[0].run.study)).table
         names = {"hybrid_s": "median_s", "low_hybrid_s": "ci_low_s", "high_hybrid_s": "ci_high_s"}
         return from_points(rows, estimates.rename(names), "hybrid")
     points = resolved(summary)

@@ -124,31 +124,6 @@ TEMPLATES = MappingProxyType(
     }
 )
 
-
-CAUSES = MappingProxyType(
-    {
-        "check": "{of}",
-        "hidden_check": "perhaps {of}",
-        "below_known": "another user of the link, or a fault that no check sees",
-        "falling": "a rate that falls during the run (heat or another user)",
-        "other_user": "another user of the link",
-        "bounce": "a bounce copy of {of} memory",
-        "api": "the API or its driver",
-        "device_or_user": "a slow device, or another user of the link",
-        "above_limit": "faster than the link can be",
-        "above_sum": "both directions at once exceed their sum",
-        "not_arrived": "data did not arrive",
-        "not_copied": "nothing was copied",
-        "moved_nothing": "kernels that moved nothing",
-        "not_run": "a kernel that did not run",
-        "unverified": "data not verified",
-        "no_large_copy": "no copy is so large that a larger one is no faster",
-        "hidden_link": "its speed or width is hidden",
-    }
-)
-"""Causes of verdicts in a few words, by ``Cause.kind``."""
-
-
 _CAPITALS = ("{what}", "{best} memory")
 """Beginnings of templates that are words, not names, so that they get a capital letter."""
 

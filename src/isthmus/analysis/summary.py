@@ -187,12 +187,6 @@ def simulated_devices(run: Run) -> frozenset[str]:
     return frozenset(device.address for device in run.devices if device.simulated)
 
 
-def software_only(run: Run) -> frozenset[str]:
-    """Addresses of APIs without a device, whose times are those of their software."""
-    devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
-    return frozenset(devices)
-
-
 def memory_copies(run: Run) -> frozenset[str]:
     """Devices that only copy within host memory; their rates are limits for other devices."""
     unreal = {device.address for device in run.devices if not device.real}
@@ -202,11 +196,6 @@ def memory_copies(run: Run) -> frozenset[str]:
 def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
     """Reruns that have samples on this clock."""
     return [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
-
-
-def measured_points(run: Run) -> int:
-    """Number of points of the plan that have samples."""
-    return sum(any(measured_on(point, clock) for clock in CLOCKS) for point in run.points)
 
 
 def _row(
@@ -404,12 +393,6 @@ class Selected(NamedTuple):
     """
     medians: Frame
     """Times of each process: see ``medians``."""
-    simulated: frozenset[str]
-    """Addresses of models, whose times are simulated."""
-    software: frozenset[str]
-    """Addresses of APIs without a device, whose times are those of their software."""
-    copies: frozenset[str]
-    """Addresses of devices that are plain memory copies."""
 
 
 def select(run: Run, summary: Frame, study: str, columns: Sequence[str] = ()) -> Selected:
@@ -426,7 +409,4 @@ def select(run: Run, summary: Frame, study: str, columns: Sequence[str] = ()) ->
     if run.origin is None:  # the device's clock does not time the host's part of a call
         rows = rows[rows["clock"] != "device"]
     timed = of_study[of_study["verified"].ne("false") & of_study["median_s"].gt(0)]
-    return Selected(
-        every, rows, timed, medians(run, study),
-        simulated_devices(run), software_only(run), memory_copies(run),
-    )  # fmt: skip
+    return Selected(every, rows, timed, medians(run, study))

@@ -46,27 +46,32 @@ def round_trip_s(board: Board) -> float:
 
 def rate(board: Board, direction: str, size: float = math.inf, channels: int = 1) -> float:
     """Bytes per second of ``channels`` simultaneous transfers of ``size`` bytes, all together."""
+    return min(_limits(board, direction, size, channels).values())
+
+
+def _limits(board: Board, direction: str, size: float, channels: int = 1) -> dict[str, float]:
+    """The limits of ``rate`` in bytes a second, by what sets them."""
     path = path_of(board)
     missed = missing(board, "read" if direction == "h2d" else "write", size)
     piece = board.number("dma.descriptor_bytes")
     gap = board.seconds(f"dma.{direction}_descriptor_ns")
-    limits = [
-        path.bus_rate(),
-        channels * piece / (piece / path.bus_rate() + gap),
-        board.bank_rate(),
-    ]
+    limits = {
+        "user bus": path.bus_rate(),
+        "descriptors": channels * piece / (piece / path.bus_rate() + gap),
+        "bank": board.bank_rate(),
+    }
     if direction == "h2d":
         of_channels = channels * (board.whole("dma.tags") // board.whole("dma.engines"))
         tags = min(of_channels, board.whole("link.nonposted_header_credits"))
         trip = round_trip_s(board) + miss_s(board, missed)
-        limits += [path.reads(), tags * path.max_read_request / trip]
-        limits.append(board.number("dma.h2d_bandwidth_Bps") or math.inf)
+        limits |= {"link": path.reads(), "tags": tags * path.max_read_request / trip}
+        limits["engine"] = board.number("dma.h2d_bandwidth_Bps") or math.inf
     else:
         back = return_s(board) + miss_s(board, missed)
-        limits += [path.writes(), window_bytes(board) / back]
+        limits |= {"link": path.writes(), "posted credits": window_bytes(board) / back}
     if missed > 0:
-        limits.append(board.number("host.memory_bandwidth_Bps") / missed)
-    return min(limits)
+        limits["host memory"] = board.number("host.memory_bandwidth_Bps") / missed
+    return limits
 
 
 def fixed_s(board: Board, direction: str) -> float:
@@ -106,8 +111,10 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     for direction in DIRECTIONS:
         figures.append(Figure(f"{direction} fixed cost", fixed_s(board, direction), "s"))
         # Rate without the fixed cost, at the requested size; by default the limit for long ones.
-        long = rate(board, direction, size_given or math.inf)
-        figures.append(Figure(f"{direction} rate", long, "B/s", size_given))
+        limits = _limits(board, direction, size_given or math.inf)
+        by = min(limits, key=limits.__getitem__)
+        of_rate = Figure(f"{direction} rate", limits[by], "B/s", size_given, f"limit: {by}")
+        figures.append(of_rate)
         for size in sizes:
             seconds = transfer_s(board, direction, size)
             figures.append(Figure(f"{direction} time", seconds, "s", size))

@@ -98,10 +98,9 @@ def verdict(result: Comparison) -> list[str]:
 
 def _open(result: Comparison) -> Iterator[str]:
     """Yields devices with entirely undecided kinds of quantities, if other kinds are decided."""
-    if len(result.open) < len(result.coverage):
-        for device, kinds in groupby(
-            sorted(result.open, key=lambda coverage: coverage.device), _device_of
-        ):
+    undecided = [kind for kind in result.coverage if not kind.decided]
+    if len(undecided) < len(result.coverage):
+        for device, kinds in groupby(sorted(undecided, key=_device_of), _device_of):
             names = [" ".join(filter(None, (k.operation, k.sizes))) for k in kinds]
             more = f" and {len(names) - _MOST_OPEN} more" if len(names) > _MOST_OPEN else ""
             what = f"{', '.join(names[:_MOST_OPEN])}{more}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from isthmus.analysis.context import answers
+from isthmus.analysis.context import RunContext, answers
 from isthmus.analysis.findings import findings, plain
 from isthmus.analysis.host_state import variation
 from isthmus.analysis.summary import summarise
@@ -39,13 +39,14 @@ def _samples(run: Run) -> str:
 
 
 def _written(run: Run, summary: Frame, rows: Iterable[dict[str, object]]) -> str:
-    tables = (answer.table for answer in answers(run, summary) if answer.name == "fits")
+    of_run = RunContext.of(run, summary)
+    tables = (answer.table for answer in answers(of_run) if answer.name == "fits")
     curves = (dict[str, object](row) for table in tables for row in plain_rows(table))
     origin = f'"origin": {msgspec.json.encode(run.origin).decode()},\n' if run.origin else ""
     varied = variation(run)
     host = f'"host": {msgspec.json.encode(varied).decode()},\n' if varied else ""
     return json_escaped(
-        f'{{{origin}{host}"findings": {_list(map(plain, findings(run, summary)))},\n'
+        f'{{{origin}{host}"findings": {_list(map(plain, findings(of_run)))},\n'
         f'"curves": {_list(curves)},\n"points": {_list(rows)}}}\n'
     )
 

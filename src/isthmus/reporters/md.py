@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from isthmus.analysis import wording
+from isthmus.analysis.context import RunContext
 from isthmus.analysis.findings import findings
 from isthmus.analysis.flags import meaning
 from isthmus.analysis.summary import summarise
@@ -30,7 +31,7 @@ def _lines(run: Run) -> Iterator[str]:
     summary, labels = summarise(run), wording.labels(run)
     yield f"## {escape(heading(run))}"
     yield ""
-    for finding in findings(run, summary):
+    for finding in findings(RunContext.of(run, summary)):
         sentence = escape(finding.sentence)
         yield f"- **{sentence}**" if finding.headline else f"- {sentence}"
     shown, common = view(summary, labels)

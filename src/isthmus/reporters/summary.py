@@ -9,12 +9,12 @@ from pathlib import Path
 from isthmus import backends, studies
 from isthmus.analysis import wording
 from isthmus.analysis.commands import is_address, ranks_of, resumed
-from isthmus.analysis.context import beside, studies_in
+from isthmus.analysis.context import RunContext
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import disturbed
 from isthmus.analysis.host_state import variation
 from isthmus.analysis.reproduction import rows_of_card
-from isthmus.analysis.summary import BELOW_RESOLUTION, measured_points, summarise
+from isthmus.analysis.summary import BELOW_RESOLUTION
 from isthmus.columns import command_lines, fitted, line_width
 from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
@@ -55,12 +55,12 @@ def lines(
 
     ``path`` is the run's file, which the commands name.
     """
-    rows = summarise(run) if summary is None else summary
-    results = findings(run, rows)
+    of_run = RunContext.of(run, summary)
+    rows, results = of_run.summary, findings(of_run)
     apis = next((finding.sentence for finding in results if finding.beside), "")
-    sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results), apis))
+    sentences = dict.fromkeys((_title(of_run), main_sentence(results), _all_clear(results), apis))
     top = [line for sentence in sentences for line in _wrapped(sentence, 2)]
-    bottom = ["", *_not_measured(run, rows, results), *_wrapped(_state(run, rows), 2)]
+    bottom = ["", *_not_measured(of_run, results), *_wrapped(_state(run, rows), 2)]
     bottom += _wrapped(host_varied(run), 2)
     bottom += _wrapped(left_out(run), 1)
     if any(finding.clock == "hybrid" for finding in results):
@@ -84,15 +84,14 @@ def _wrapped(text: str, most: int) -> list[str]:
     )  # fmt: skip
 
 
-def _title(run: Run) -> str:
+def _title(of_run: RunContext) -> str:
     """The title: names of devices, accelerators first; devices of one name are counted."""
-    named: dict[str, list[DeviceRecord]] = {}
+    run, named = of_run.run, dict[str, list[DeviceRecord]]()
     usable = list(filter(has_runtime, run.devices))
     for device in sorted(usable or run.devices, key=lambda device: not accelerates(device)):
         if "+" not in device.address or len(run.devices) == 1:
             named.setdefault(_name(device), []).append(device)
-    others = beside(run)
-    devices = "; ".join(_counted(name, of_name, others) for name, of_name in named.items())
+    devices = "; ".join(_counted(name, of_name, of_run.beside) for name, of_name in named.items())
     if run.origin:
         return f"Isthmus: imported from {wording.origin(run)}: {devices or 'no device'}"
     real = [device for device in run.devices if device.real]
@@ -215,11 +214,11 @@ def _whose(finding: Finding, of_study: Sequence[Finding]) -> str:
     return f", {rest}" if rest else ""
 
 
-def _not_measured(run: Run, rows: Frame, results: Sequence[Finding]) -> Iterable[str]:
-    missing = unmeasured(run, rows, results)
+def _not_measured(of_run: RunContext, results: Sequence[Finding]) -> Iterable[str]:
+    missing = unmeasured(of_run, results)
     if missing:
         yield from _wrapped(f"Not measured: {missing}", 2)
-    wrong = [p for p in run.points if any(rerun.verified == "false" for rerun in p.reruns)]
+    wrong = [p for p in of_run.run.points if any(rerun.verified == "false" for rerun in p.reruns)]
     if wrong:
         first = f"{wrong[0].operation} {wrong[0].memory} {format_size(wrong[0].bytes)}"
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -227,20 +226,20 @@ def _not_measured(run: Run, rows: Frame, results: Sequence[Finding]) -> Iterable
         yield from _wrapped(f"Wrong data: {points} ({first}{more})", 2)
 
 
-def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
+def unmeasured(of_run: RunContext, results: Sequence[Finding]) -> str:
     """Requested measurements that are missing, each with its reason; empty if all were made."""
-    texts = []
+    run, rows, texts = of_run.run, of_run.summary, list[str]()
     if run.origin:
         texts += [*run.origin.not_measured, *run.origin.left_out]
     registry = studies.registry()
     measured = {point.study for point in run.points}
     silent = measured - {finding.study for finding in results}
-    for name in studies_in(run):
+    for name in of_run.studies:
         if name in registry and name not in measured:
             texts.append(f"{name} (needs {registry[name].needs})")
     if run.status != "complete":
         why = "time ran out" if run.status == "budget" else "interrupted"
-        texts += [f"{name} ({why})" for name in studies_in(run) if name in silent]
+        texts += [f"{name} ({why})" for name in of_run.studies if name in silent]
     texts += [f"{device.address} ({device.error})" for device in run.devices if device.error]
     skipped = dict.fromkeys((p.memory or p.operation, p.skipped) for p in run.points if p.skipped)
     texts += [f"{what} ({why})" for what, why in skipped]
@@ -277,7 +276,7 @@ def _state(run: Run, rows: Frame) -> str:
     """A line on the state of the run: points, time, precision and disturbances."""
     measured = rows[rows["samples"] > 0]
     points = f"{len(run.points):,} point{'' if len(run.points) == 1 else 's'}"
-    count_measured = measured_points(run)
+    count_measured = sum(point.measured for point in run.points)
     points = points if count_measured == len(run.points) else f"{count_measured:,} of {points}"
     took = _seconds(run)
     how = {"complete": "", "budget": " (time ran out)", "interrupted": " (interrupted)"}

@@ -222,6 +222,11 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     skipped: str = ""
     """Why the machine does not allow the point, and the remedy; empty if it does."""
 
+    @property
+    def measured(self) -> bool:
+        """Whether the point has samples on any clock."""
+        return any(samples.ticks for rerun in self.reruns for samples in rerun.clocks.values())
+
 
 class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One device of the run and its properties."""

@@ -2,46 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain
+from isthmus.analysis.sentences import say
+from isthmus.units import shown, span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from isthmus.frames import Frame
+    from isthmus.analysis.context import RunContext
     from isthmus.results.run_file import Run
 
-__all__ = ["MOST_HEADLINES", "Finding", "findings", "plain"]
+__all__ = ["MOST_HEADLINES", "Finding", "findings", "plain", "written"]
+_WIDE = 10.0
+"""Largest ratio of an interval's ends that is shown: a wider figure says little."""
 
 
-def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
-    """Returns findings of the studies of a run, each study's headlines first.
-
-    ``summary``: the summary of the run, if already computed.
-    """
+def findings(run: Run | RunContext) -> list[Finding]:
+    """Returns findings of the studies of a run, each study's headlines first."""
     from isthmus import studies  # noqa: PLC0415 - slow to load, like the next ones
-    from isthmus.analysis.context import AnalysisContext, studies_in  # noqa: PLC0415
+    from isthmus.analysis.context import RunContext  # noqa: PLC0415
     from isthmus.analysis.findings.verdicts import verdicts  # noqa: PLC0415
-    from isthmus.analysis.summary import summarise  # noqa: PLC0415
 
-    rows = summarise(run) if summary is None else summary
+    of_run = RunContext.of(run)
     results: list[Finding] = []
-    declared = (studies.registry().get(name) for name in studies_in(run))
+    declared = (studies.registry().get(name) for name in of_run.studies)
     for study in sorted(filter(None, declared), key=lambda study: study.place):
         make = study.analysis().findings
         if make is not None:
-            of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
+            of_study = list(make(of_run.of_study(study.name, study.columns)))
             of_study.sort(key=lambda finding: not finding.headline)
             results += of_study
-    return written(_headed_by(list(verdicts(run, rows)), results))
+    return list(map(written, _headed_by(list(verdicts(of_run.run, of_run.summary)), results)))
 
 
-def written(findings: Iterable[Finding]) -> list[Finding]:
-    """Writes the findings' texts, last of all, from their data."""
-    return [finding.written() for finding in findings]
+def written(finding: Finding) -> Finding:
+    """The finding with its sentence, and its figure, interval and share as texts."""
+    values: dict[str, Any] = {}
+    if finding.template:
+        values["sentence"] = say(finding.template, **finding.values)
+    if finding.share is not None:
+        values["percent"] = f"{100 * finding.share:.0f} %"
+    if finding.interval is not None:
+        value, low, high, _ = finding.interval
+        ends = span(value, low, high, finding.unit)
+        values |= {"figure": shown(value, finding.unit), "span": ends}
+        wide = bool(ends) and high > _WIDE * low > 0
+        values |= {"too_wide": wide, "certainty": "processes differ" if wide else ends}
+    return msgspec.structs.replace(finding, **values)
 
 
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:

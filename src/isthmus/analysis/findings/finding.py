@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
 
-from isthmus.analysis.sentences import CAUSES, say
 from isthmus.program import Invocation
 from isthmus.statistics import Interval
-from isthmus.units import shown, span
 
-_WIDE = 10.0
-"""Largest ratio of an interval's ends that is shown: a wider figure says little."""
 MOST_HEADLINES = 4
 """Most headlines for each study and kind of device."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
@@ -22,7 +19,29 @@ CauseKind = Literal[
     "device_or_user", "above_limit", "above_sum", "not_arrived", "not_copied", "moved_nothing",
     "not_run", "unverified", "no_large_copy", "hidden_link",
 ]  # fmt: skip
-"""Kinds of causes; ``analysis.sentences.CAUSES`` has words for each kind."""
+"""Kinds of causes; ``CAUSES`` has words for each kind."""
+CAUSES = MappingProxyType(
+    {
+        "check": "{of}",
+        "hidden_check": "perhaps {of}",
+        "below_known": "another user of the link, or a fault that no check sees",
+        "falling": "a rate that falls during the run (heat or another user)",
+        "other_user": "another user of the link",
+        "bounce": "a bounce copy of {of} memory",
+        "api": "the API or its driver",
+        "device_or_user": "a slow device, or another user of the link",
+        "above_limit": "faster than the link can be",
+        "above_sum": "both directions at once exceed their sum",
+        "not_arrived": "data did not arrive",
+        "not_copied": "nothing was copied",
+        "moved_nothing": "kernels that moved nothing",
+        "not_run": "a kernel that did not run",
+        "unverified": "data not verified",
+        "no_large_copy": "no copy is so large that a larger one is no faster",
+        "hidden_link": "its speed or width is hidden",
+    }
+)
+"""Causes of verdicts in a few words, by ``Cause.kind``."""
 Verdict = Literal[
     "good", "fair", "poor", "same", "faster", "slower", "undecided", "none",
     "normal", "below", "impossible", "unknown",
@@ -116,21 +135,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     certainty: str = ""
     """The interval as in ``span``; if ``too_wide`` holds, the reason in words."""
-
-    def written(self) -> Finding:
-        """The finding with its sentence, and its figure, interval and share as texts."""
-        values: dict[str, Any] = {}
-        if self.template:
-            values["sentence"] = say(self.template, **self.values)
-        if self.share is not None:
-            values["percent"] = f"{100 * self.share:.0f} %"
-        if self.interval is not None:
-            value, low, high, _ = self.interval
-            ends = span(value, low, high, self.unit)
-            values |= {"figure": shown(value, self.unit), "span": ends}
-            wide = bool(ends) and high > _WIDE * low > 0
-            values |= {"too_wide": wide, "certainty": "processes differ" if wide else ends}
-        return msgspec.structs.replace(self, **values)
 
 
 def plain(finding: Finding) -> dict[str, Any]:

@@ -96,8 +96,8 @@ def explained(
 
     """
     sides = [[one for one in like if one.hosts][:_MOST_LIKE], [machine]]
-    runs = [[run for one in side for run in one.hosts] for side in sides]
-    known = host_changes.hosts(runs, _CONFIDENCE) if all(runs) else None
+    read = [[rows_of(run) for one in side for run in one.hosts] for side in sides]
+    known = host_changes.hosts(read, _CONFIDENCE) if all(read) else None
     if known is None:
         return {}
     parts: dict[Key, dict[Process, float]] = {}

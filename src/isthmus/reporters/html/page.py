@@ -19,7 +19,6 @@ from isthmus.analysis.context import answers_to, studies_in
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.flags import disturbed
 from isthmus.analysis.reproduction import ReproducedRow, from_events
-from isthmus.analysis.summary import measured_points, software_only
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
@@ -129,9 +128,7 @@ def _render(
     hosts: Mapping[int, Figure],
     renderer: Renderer,
 ) -> str:
-    results = [
-        (source, finding) for source in sources for finding in findings(source.run, source.summary)
-    ]
+    results = [(source, finding) for source in sources for finding in findings(source.context)]
     rank = {name: i for i, name in enumerate(_in_order(sources))}
     results.sort(key=lambda pair: (not pair[1].headline, rank[pair[1].study]))
     change = changed(sources)
@@ -236,7 +233,10 @@ def _state(sources: Sequence[Source]) -> Iterator[str]:
     if all(run.finished for run in runs):
         took = sum(run.took_s for run in runs)
         many = f"{len(runs)} runs, " if len(runs) > 1 else ""
-        points, measured = sum(len(run.points) for run in runs), sum(map(measured_points, runs))
+        points, measured = (
+            sum(len(run.points) for run in runs),
+            sum(point.measured for run in runs for point in run.points),
+        )
         of = "" if measured == points else f"{measured:,} of "
         yield f"{many}{of}{points:,} points in {format_seconds(took)}"
     yield "quick" if any(run.settings.quick for run in runs) else ""
@@ -294,9 +294,9 @@ def _missing(source: Source, results: Sequence[Finding]) -> list[str]:
     """Lists errors and missing measurements, each text once."""
     run = source.run
     reasons = [f"{address}: no card behind it, its API's software alone" for address in
-            sorted(software_only(run))]  # fmt: skip
+            sorted(source.context.software)]  # fmt: skip
     reasons += sorted(wording.troubles(run))
-    reasons += [unmeasured(run, source.summary, results)]
+    reasons += [unmeasured(source.context, results)]
     return [*filter(None, reasons)] if run.points else ["this run holds no points", *reasons]
 
 
@@ -343,7 +343,7 @@ def _filled(rows: Sequence[Sequence[str]]) -> Table:
 
 def _answers(study: str, source: Source) -> Iterator[Folded]:
     labels = wording.labels(source.run)
-    for answer in answers_to(study, source.run, source.summary):
+    for answer in answers_to(study, source.context):
         if answer.has_rows:
             frame, common = lift(_once(answer.table), labels)
             title = f"{answer.question} ({source.name})" if source.several else answer.question

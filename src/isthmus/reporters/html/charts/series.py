@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from isthmus import backends, boards, studies
+from isthmus.analysis.context import RunContext
 from isthmus.analysis.reproduction import from_points, rows_of_card
-from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
+from isthmus.analysis.summary import THROUGH_EMULATION, resolved
 from isthmus.frames import Frame
 from isthmus.published import Row
 from isthmus.published import sources as published_sources
@@ -57,9 +58,14 @@ class Source:
     several: bool = False
 
     @cached_property
+    def context(self) -> RunContext:
+        """The run with its summary, and what is known of its devices."""
+        return RunContext.of(self.run)
+
+    @property
     def summary(self) -> Frame:
         """The summary rows of the run."""
-        return summarise(self.run)
+        return self.context.summary
 
     def device(self, address: str) -> DeviceRecord:
         """Returns the run's record of a device."""
