@@ -23,6 +23,11 @@ extern "C" void add(int* buffer, int n) {
   for (int i = 0; i < n; ++i) buffer[i] += 1;
 }
 """,
+    "add_some": """
+extern "C" void add_some(int* buffer, int first, int step, int end) {
+  for (int i = first; i < end; i += step) buffer[i] += 1;
+}
+""",
     "write_flagged": """
 extern "C" void write_flagged(int* data, volatile int* flag, int n) {
   for (int i = 0; i < n; ++i) data[i] = i;
@@ -53,6 +58,7 @@ extern "C" void read_told(const int* data, hls::stream<int>& in, int* out, int n
 LINKS = """
 [connectivity]
 nk=scale:2:scale_1.scale_2
+nk=add_some:2:add_some_1.add_some_2
 stream_connect=write_told_1.out:read_told_1.in:4
 """
 BESIDE = "buffer of 262144 bytes, which kernel "
@@ -132,6 +138,7 @@ def test_a_missing_order_ends_a_program_that_fails_on_warnings(
         ("native", "waits"),
         ("native", "two_halves"),
         ("native", "alternate_elements"),
+        ("native", "alternate_in_place"),
         ("native", "one_input"),
         ("native", "same_values"),
         ("native", "waits_in_a_thread"),

@@ -91,6 +91,12 @@ void alternate_elements(Runs& runs) {
   runs.clear(runs.out);
   finish(runs, {runs.scaled(runs.out, 2, 0, 2, end), runs.scaled(runs.out, 3, 1, 2, end)});
 }
+/// Each run reads more ranges of bytes than the emulation keeps.
+void alternate_in_place(Runs& runs) {
+  const xrt::kernel add(runs.card.device, runs.card.uuid, "add_some");
+  runs.clear(runs.out);
+  finish(runs, {add(runs.out, 0, 2, elements), add(runs.out, 1, 2, elements)});
+}
 void one_input(Runs& runs) {
   xrt::bo other = runs.buffer();
   xrt::run first = runs.scaled(other, 2);
@@ -212,6 +218,7 @@ const std::map<std::string, void (*)(Runs&)> known = {{"two_writers", two_writer
                                                       {"waits", waits},
                                                       {"two_halves", two_halves},
                                                       {"alternate_elements", alternate_elements},
+                                                      {"alternate_in_place", alternate_in_place},
                                                       {"one_input", one_input},
                                                       {"same_values", same_values},
                                                       {"waits_in_a_thread", waits_in_a_thread},
