@@ -137,8 +137,8 @@ ISTHMUS_INTERPOSED int clEnqueueMigrateMemObjects(void* queue, unsigned buffers,
     const void* const buffer = static_cast<const void* const*>(objects)[index];
     if ((flags & to_host) != 0) {
       note_cl_read("clEnqueueMigrateMemObjects", queue, buffer, 0, whole_buffer, count);
-    } else if ((flags & content_undefined) == 0) {
-      note_cl_send(queue, buffer);
+    } else {
+      note_cl_migration(queue, buffer, (flags & content_undefined) == 0);
     }
   }
   return real_migrate(queue, buffers, objects, flags, count, events, event);

@@ -12,7 +12,9 @@
 namespace isthmus::card::clock {
 namespace {
 
-constexpr std::uint64_t read_only = 4;  ///< CL_MEM_READ_ONLY of cl.h
+// Flags of cl.h: CL_MEM_WRITE_ONLY and CL_MEM_READ_ONLY.
+constexpr std::uint64_t write_only = 2;
+constexpr std::uint64_t read_only = 4;
 
 struct Queue {
   const void* handle = nullptr;
@@ -21,6 +23,9 @@ struct Buffer {
   const void* handle = nullptr;
   std::uint64_t flags = 0;
   std::size_t bytes = 0;
+  /// Whether XRT may count the buffer as resident on the card. XRT's OpenCL migrates the other
+  /// arguments of a kernel before the kernel starts.
+  bool is_resident = false;
 };
 struct Kernel {
   const void* handle = nullptr;
@@ -146,12 +151,18 @@ void note_cl_kernel(const void* queue, const void* kernel, unsigned events) {
   {
     const Locked guard(locked);
     const Kernel* const entry = kernels.find(kernel);
-    if (entry == nullptr || unordered_queues.find(queue) == nullptr) {
+    if (entry == nullptr) {
       return;
     }
+    const bool is_unordered = unordered_queues.find(queue) != nullptr;
     for (const void* const buffer : entry->buffers) {
-      if (buffers.find(buffer) == nullptr) {
+      Buffer* const known = buffers.find(buffer);
+      if (known == nullptr) {
         continue;  // a value of as many bytes as a buffer's handle, or an unknown buffer
+      }
+      known->is_resident = true;
+      if (!is_unordered) {
+        continue;
       }
       if (events == 0 && pending_with(queue, buffer, false) != nullptr) {
         early = entry;
@@ -174,6 +185,20 @@ void note_cl_send(const void* queue, const void* buffer) {
   }
   const Locked guard(locked);
   if (unordered_queues.find(queue) != nullptr) {
+    add_pending({.queue = queue, .buffer = buffer});
+  }
+}
+
+void note_cl_migration(const void* queue, const void* buffer, bool has_content) {
+  const Locked guard(locked);
+  Buffer* const known = buffers.find(buffer);
+  if (known == nullptr) {
+    return;
+  }
+  // XRT counts a write-only argument as resident without migrating it.
+  const bool kernel_migrates = !known->is_resident && (known->flags & write_only) == 0;
+  known->is_resident = true;
+  if (has_content && !kernel_migrates && unordered_queues.find(queue) != nullptr) {
     add_pending({.queue = queue, .buffer = buffer});
   }
 }

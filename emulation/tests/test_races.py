@@ -114,6 +114,8 @@ def races(run_isthmus: Command) -> Path:
             ["argument buffer (number 0)", "the first run's event to the second's wait list"],
         ),
         ("opencl", "early_kernel", ["kernel scale waits for no event in an out-of-order queue"]),
+        ("opencl", "migrates_again", ["kernel add waits for no event in an out-of-order"]),
+        ("opencl", "migrates_write_only", ["kernel add waits for no event in an out-of-order"]),
         (
             "opencl",
             "early_read",
@@ -148,11 +150,13 @@ def test_a_missing_order_ends_a_program_that_fails_on_warnings(
         ("native", "polled_run"),
         ("opencl", "events"),
         ("opencl", "finishes"),
+        ("opencl", "migrates"),
     ],
 )
 def test_runs_with_an_order_or_other_bytes_are_not_warned(
     card_exec: Run, races: Path, api: str, way: str
 ) -> None:
+    """The first migration of an input needs no event: XRT's OpenCL then waits for the input."""
     command = [races / "program", api, races / "races.xclbin", way]
     ran = card_exec("--kernels", races, "--fail-on-warning", "--", *command)
     assert ran.code == 0, ran.errors

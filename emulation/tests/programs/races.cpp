@@ -235,6 +235,27 @@ void native(const Arguments& arguments) {
   known.at(arguments[1])(runs);
 }
 
+/// Migrates an input in an out-of-order queue and starts a kernel without an event. By
+/// `migrates_again` the buffer is on the card already, by `migrates_write_only` it is created
+/// write-only; otherwise the runtime migrates the buffer itself before the kernel.
+void migrated(const OpenCl& card, cl_kernel add, const std::string& way) {
+  std::vector<int> values(elements, 21);
+  const cl_mem_flags access = way == "migrates_write_only" ? CL_MEM_WRITE_ONLY : CL_MEM_READ_WRITE;
+  cl_int status = CL_SUCCESS;
+  const cl_mem buffer =
+      clCreateBuffer(card.context, access | CL_MEM_COPY_HOST_PTR, bytes, values.data(), &status);
+  check(status);
+  check(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+  check(clSetKernelArg(add, 1, sizeof(elements), &elements));
+  for (int round = 0; round < (way == "migrates_again" ? 2 : 1); ++round) {
+    check(clEnqueueMigrateMemObjects(card.queue, 1, &buffer, 0, 0, nullptr, nullptr));
+    check(clEnqueueTask(card.queue, add, 0, nullptr, nullptr));
+    check(clFinish(card.queue));
+  }
+  check(clEnqueueReadBuffer(card.queue, buffer, CL_TRUE, 0, bytes, values.data(), 0, nullptr,
+                            nullptr));
+}
+
 /// Sends, runs and reads in an out-of-order queue. The way says what lacks an event: the kernel
 /// (`early_kernel`), the read (`early_read`), or a second kernel (`two_kernels`). By `finishes` the
 /// program finishes the queue instead, by `events` nothing lacks one.
@@ -246,6 +267,10 @@ void opencl(const Arguments& arguments) {
   check(status);
   const cl_kernel add = clCreateKernel(card.program, "add", &status);
   check(status);
+  if (way.rfind("migrates", 0) == 0) {
+    migrated(card, add, way);
+    return;
+  }
   const cl_mem in = card.buffer(bytes);
   const cl_mem out = card.buffer(bytes);
   const auto set = [](cl_kernel kernel, cl_uint index, const auto& value) {
