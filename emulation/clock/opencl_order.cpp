@@ -27,9 +27,10 @@ struct Buffer {
   /// arguments of a kernel before the kernel starts.
   bool is_resident = false;
 };
+using Name = std::array<char, 64>;
 struct Kernel {
   const void* handle = nullptr;
-  std::array<char, 64> name{};
+  Name name{};
   std::array<const void*, 16> buffers{};  ///< by the number of the argument
 };
 /// A command in an out-of-order queue that may not have ended: a kernel with a buffer, or a
@@ -37,7 +38,8 @@ struct Kernel {
 struct Pending {
   const void* queue = nullptr;
   const void* buffer = nullptr;
-  const Kernel* kernel = nullptr;  ///< null: a transfer
+  bool is_kernel = false;  ///< else a transfer
+  Name kernel{};
 };
 
 // Each table forgets its oldest entry for a new one.
@@ -73,7 +75,8 @@ constinit Table<Kernel, 256> kernels{};
 constinit std::array<Pending, 256> pending{};
 constinit std::size_t pending_next = 0;
 constinit std::atomic<bool> has_unordered_queue = false;
-constinit std::atomic<bool> has_warned = false;
+constinit std::atomic<bool> has_told_early = false;
+constinit std::atomic<bool> has_told_late = false;
 
 void add_pending(const Pending& command) { pending[pending_next++ % pending.size()] = command; }
 
@@ -82,7 +85,7 @@ void add_pending(const Pending& command) { pending[pending_next++ % pending.size
 const Pending* pending_with(const void* queue, const void* buffer, bool is_kernel) {
   for (std::size_t back = 1; buffer != nullptr && back <= pending.size(); ++back) {
     const Pending& each = pending[(pending_next - back) % pending.size()];
-    if (each.queue == queue && each.buffer == buffer && (each.kernel != nullptr) == is_kernel) {
+    if (each.queue == queue && each.buffer == buffer && each.is_kernel == is_kernel) {
       return &each;
     }
   }
@@ -90,8 +93,8 @@ const Pending* pending_with(const void* queue, const void* buffer, bool is_kerne
 }
 
 template <class... Values>
-void warn_once(const char* form, Values... values) {
-  if (has_warned.exchange(true)) {
+void warn_once(std::atomic<bool>& has_told, const char* form, Values... values) {
+  if (has_told.exchange(true)) {
     return;
   }
   std::array<char, warning_bytes> text{};
@@ -133,9 +136,6 @@ void know_cl_buffer(const void* buffer, std::uint64_t flags, std::size_t bytes) 
 }
 
 void note_cl_argument(const void* kernel, unsigned index, const void* buffer) {
-  if (!has_unordered_queue) {
-    return;
-  }
   const Locked guard(locked);
   Kernel* const entry = kernels.find(kernel);
   if (entry != nullptr && index < entry->buffers.size()) {
@@ -147,13 +147,15 @@ void note_cl_kernel(const void* queue, const void* kernel, unsigned events) {
   if (!has_unordered_queue) {
     return;
   }
-  const Kernel* early = nullptr;
+  bool is_early = false;
+  Name name{};
   {
     const Locked guard(locked);
     const Kernel* const entry = kernels.find(kernel);
     if (entry == nullptr) {
       return;
     }
+    name = entry->name;
     const bool is_unordered = unordered_queues.find(queue) != nullptr;
     for (const void* const buffer : entry->buffers) {
       Buffer* const known = buffers.find(buffer);
@@ -165,17 +167,18 @@ void note_cl_kernel(const void* queue, const void* kernel, unsigned events) {
         continue;
       }
       if (events == 0 && pending_with(queue, buffer, false) != nullptr) {
-        early = entry;
+        is_early = true;
       }
-      add_pending({.queue = queue, .buffer = buffer, .kernel = entry});
+      add_pending({.queue = queue, .buffer = buffer, .is_kernel = true, .kernel = entry->name});
     }
   }
-  if (early != nullptr) {
+  if (is_early) {
     warn_once(
+        has_told_early,
         "kernel %s waits for no event in an out-of-order queue, and may start before the transfer "
         "of a buffer that it uses; add the transfer's event to the wait list of clEnqueueTask, or "
         "clFinish before it",
-        early->name.data());
+        name.data());
   }
 }
 
@@ -208,7 +211,7 @@ void note_cl_read(const char* call, const void* queue, const void* buffer, std::
   if (!has_unordered_queue) {
     return;
   }
-  const Kernel* late = nullptr;
+  Name name{};
   {
     const Locked guard(locked);
     const Buffer* const entry = buffers.find(buffer);
@@ -217,15 +220,17 @@ void note_cl_read(const char* call, const void* queue, const void* buffer, std::
     }
     const bool is_whole = bytes == whole_buffer || (offset == 0 && bytes == entry->bytes);
     const Pending* const kernel = is_whole ? pending_with(queue, buffer, true) : nullptr;
-    late = kernel == nullptr ? nullptr : kernel->kernel;
+    if (kernel == nullptr) {
+      return;
+    }
+    name = kernel->kernel;
   }
-  if (late != nullptr) {
-    warn_once(
-        "%s waits for no event in an out-of-order queue, and may read the buffer before kernel %s, "
-        "which uses it, has ended; add the kernel's event to the wait list of %s, or clFinish "
-        "before it",
-        call, late->name.data(), call);
-  }
+  warn_once(
+      has_told_late,
+      "%s waits for no event in an out-of-order queue, and may read the buffer before kernel %s, "
+      "which uses it, has ended; add the kernel's event to the wait list of %s, or clFinish before "
+      "it",
+      call, name.data(), call);
 }
 
 void note_cl_wait() {
@@ -236,6 +241,11 @@ void note_cl_wait() {
   pending.fill({});
 }
 
-bool lacks_event() { return has_warned; }
+void forget_commands() {
+  pending.fill({});
+  locked = false;
+}
+
+bool lacks_event() { return has_told_early || has_told_late; }
 
 }  // namespace isthmus::card::clock

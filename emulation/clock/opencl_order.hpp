@@ -30,6 +30,8 @@ void note_cl_read(const char* call, const void* queue, const void* buffer, std::
 inline constexpr std::size_t whole_buffer = ~std::size_t{0};
 /// Notes that the program waits for commands, or learns of their end; all later ones are ordered.
 void note_cl_wait();
+/// Forgets all commands in the child of a fork, also while a thread of the parent notes one.
+void forget_commands();
 /// Returns whether the user was warned that an event is missing.
 bool lacks_event();
 

@@ -116,6 +116,9 @@ def races(run_isthmus: Command) -> Path:
         ("opencl", "early_kernel", ["kernel scale waits for no event in an out-of-order queue"]),
         ("opencl", "migrates_again", ["kernel add waits for no event in an out-of-order"]),
         ("opencl", "migrates_write_only", ["kernel add waits for no event in an out-of-order"]),
+        ("opencl", "late_queue", ["kernel scale waits for no event in an out-of-order queue"]),
+        ("opencl", "marker", ["kernel scale waits for no event in an out-of-order queue"]),
+        ("opencl", "many_kernels", ["before kernel add, which uses it"]),
         (
             "opencl",
             "early_read",
@@ -160,3 +163,20 @@ def test_runs_with_an_order_or_other_bytes_are_not_warned(
     command = [races / "program", api, races / "races.xclbin", way]
     ran = card_exec("--kernels", races, "--fail-on-warning", "--", *command)
     assert ran.code == 0, ran.errors
+
+
+def test_each_kind_of_missing_event_is_told(card_exec: Run, races: Path) -> None:
+    command = [races / "program", "opencl", races / "races.xclbin", "both"]
+    ran = card_exec("--kernels", races, "--", *command)
+    text = " ".join(ran.errors)
+    assert "kernel scale waits for no event" in text
+    assert "clEnqueueReadBuffer waits for no event" in text
+
+
+def test_a_child_of_a_fork_does_not_wait_for_the_parents_thread(
+    card_exec: Run, races: Path
+) -> None:
+    command = [races / "program", "opencl", races / "races.xclbin", "forks"]
+    ran = card_exec("--kernels", races, "--", *command)
+    assert ran.code == 0, ran.errors
+    assert ran.figures["hung"] == 0
