@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "lock.hpp"
+#include "opencl_order.hpp"
 #include "real.hpp"
 #include "threads.hpp"
 
@@ -54,6 +55,7 @@ __attribute__((constructor)) void begin() {
     forget_cards();
     deadlines.clear();
     program_time.keep_only_this();
+    forget_commands();
   });
 }
 

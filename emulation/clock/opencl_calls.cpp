@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "last_call.hpp"
 #include "library.hpp"
@@ -80,7 +81,6 @@ constinit OfOpenCl<CreateQueueWithProperties> real_create_queue_with(
     "clCreateCommandQueueWithProperties");
 constinit OfOpenCl<CreateKernel> real_create_kernel("clCreateKernel");
 constinit OfOpenCl<Barrier> real_barrier("clEnqueueBarrierWithWaitList");
-constinit OfOpenCl<Barrier> real_marker("clEnqueueMarkerWithWaitList");
 constinit OfOpenCl<Finish> real_old_barrier("clEnqueueBarrier");
 constinit OfOpenCl<EventInfo> real_event_info("clGetEventInfo");
 constinit OfOpenCl<EventCallback> real_event_callback("clSetEventCallback");
@@ -108,7 +108,11 @@ ISTHMUS_INTERPOSED int clSetKernelArg(void* kernel, unsigned index, std::size_t 
                                       const void* value) {
   note_call(ApiCall::cl_set_kernel_arg, {}, index, bytes);
   const bool may_be_buffer = bytes == sizeof(void*) && value != nullptr;
-  note_cl_argument(kernel, index, may_be_buffer ? *static_cast<void* const*>(value) : nullptr);
+  void* buffer = nullptr;
+  if (may_be_buffer) {
+    std::memcpy(&buffer, value, sizeof(buffer));  // a value of 8 bytes may lie anywhere
+  }
+  note_cl_argument(kernel, index, buffer);
   return real_set_kernel_arg(kernel, index, bytes, value);
 }
 
@@ -137,8 +141,8 @@ ISTHMUS_INTERPOSED int clEnqueueMigrateMemObjects(void* queue, unsigned buffers,
     const void* const buffer = static_cast<const void* const*>(objects)[index];
     if ((flags & to_host) != 0) {
       note_cl_read("clEnqueueMigrateMemObjects", queue, buffer, 0, whole_buffer, count);
-    } else if ((flags & content_undefined) == 0) {
-      note_cl_send(queue, buffer);
+    } else {
+      note_cl_migration(queue, buffer, (flags & content_undefined) == 0);
     }
   }
   return real_migrate(queue, buffers, objects, flags, count, events, event);
@@ -223,12 +227,6 @@ ISTHMUS_INTERPOSED int clEnqueueBarrierWithWaitList(void* queue, unsigned count,
                                                     void* event) {
   note_cl_wait();
   return real_barrier(queue, count, events, event);
-}
-
-ISTHMUS_INTERPOSED int clEnqueueMarkerWithWaitList(void* queue, unsigned count, const void* events,
-                                                   void* event) {
-  note_cl_wait();
-  return real_marker(queue, count, events, event);
 }
 
 ISTHMUS_INTERPOSED int clEnqueueBarrier(void* queue) {

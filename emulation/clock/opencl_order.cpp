@@ -12,7 +12,9 @@
 namespace isthmus::card::clock {
 namespace {
 
-constexpr std::uint64_t read_only = 4;  ///< CL_MEM_READ_ONLY of cl.h
+// Flags of cl.h: CL_MEM_WRITE_ONLY and CL_MEM_READ_ONLY.
+constexpr std::uint64_t write_only = 2;
+constexpr std::uint64_t read_only = 4;
 
 struct Queue {
   const void* handle = nullptr;
@@ -21,10 +23,14 @@ struct Buffer {
   const void* handle = nullptr;
   std::uint64_t flags = 0;
   std::size_t bytes = 0;
+  /// Whether XRT may count the buffer as resident on the card. XRT's OpenCL migrates the other
+  /// arguments of a kernel before the kernel starts.
+  bool is_resident = false;
 };
+using Name = std::array<char, 64>;
 struct Kernel {
   const void* handle = nullptr;
-  std::array<char, 64> name{};
+  Name name{};
   std::array<const void*, 16> buffers{};  ///< by the number of the argument
 };
 /// A command in an out-of-order queue that may not have ended: a kernel with a buffer, or a
@@ -32,7 +38,8 @@ struct Kernel {
 struct Pending {
   const void* queue = nullptr;
   const void* buffer = nullptr;
-  const Kernel* kernel = nullptr;  ///< null: a transfer
+  bool is_kernel = false;  ///< else a transfer
+  Name kernel{};
 };
 
 // Each table forgets its oldest entry for a new one.
@@ -68,7 +75,8 @@ constinit Table<Kernel, 256> kernels{};
 constinit std::array<Pending, 256> pending{};
 constinit std::size_t pending_next = 0;
 constinit std::atomic<bool> has_unordered_queue = false;
-constinit std::atomic<bool> has_warned = false;
+constinit std::atomic<bool> has_told_early = false;
+constinit std::atomic<bool> has_told_late = false;
 
 void add_pending(const Pending& command) { pending[pending_next++ % pending.size()] = command; }
 
@@ -77,7 +85,7 @@ void add_pending(const Pending& command) { pending[pending_next++ % pending.size
 const Pending* pending_with(const void* queue, const void* buffer, bool is_kernel) {
   for (std::size_t back = 1; buffer != nullptr && back <= pending.size(); ++back) {
     const Pending& each = pending[(pending_next - back) % pending.size()];
-    if (each.queue == queue && each.buffer == buffer && (each.kernel != nullptr) == is_kernel) {
+    if (each.queue == queue && each.buffer == buffer && each.is_kernel == is_kernel) {
       return &each;
     }
   }
@@ -85,8 +93,8 @@ const Pending* pending_with(const void* queue, const void* buffer, bool is_kerne
 }
 
 template <class... Values>
-void warn_once(const char* form, Values... values) {
-  if (has_warned.exchange(true)) {
+void warn_once(std::atomic<bool>& has_told, const char* form, Values... values) {
+  if (has_told.exchange(true)) {
     return;
   }
   std::array<char, warning_bytes> text{};
@@ -128,9 +136,6 @@ void know_cl_buffer(const void* buffer, std::uint64_t flags, std::size_t bytes) 
 }
 
 void note_cl_argument(const void* kernel, unsigned index, const void* buffer) {
-  if (!has_unordered_queue) {
-    return;
-  }
   const Locked guard(locked);
   Kernel* const entry = kernels.find(kernel);
   if (entry != nullptr && index < entry->buffers.size()) {
@@ -142,29 +147,38 @@ void note_cl_kernel(const void* queue, const void* kernel, unsigned events) {
   if (!has_unordered_queue) {
     return;
   }
-  const Kernel* early = nullptr;
+  bool is_early = false;
+  Name name{};
   {
     const Locked guard(locked);
     const Kernel* const entry = kernels.find(kernel);
-    if (entry == nullptr || unordered_queues.find(queue) == nullptr) {
+    if (entry == nullptr) {
       return;
     }
+    name = entry->name;
+    const bool is_unordered = unordered_queues.find(queue) != nullptr;
     for (const void* const buffer : entry->buffers) {
-      if (buffers.find(buffer) == nullptr) {
+      Buffer* const known = buffers.find(buffer);
+      if (known == nullptr) {
         continue;  // a value of as many bytes as a buffer's handle, or an unknown buffer
       }
-      if (events == 0 && pending_with(queue, buffer, false) != nullptr) {
-        early = entry;
+      known->is_resident = true;
+      if (!is_unordered) {
+        continue;
       }
-      add_pending({.queue = queue, .buffer = buffer, .kernel = entry});
+      if (events == 0 && pending_with(queue, buffer, false) != nullptr) {
+        is_early = true;
+      }
+      add_pending({.queue = queue, .buffer = buffer, .is_kernel = true, .kernel = entry->name});
     }
   }
-  if (early != nullptr) {
+  if (is_early) {
     warn_once(
+        has_told_early,
         "kernel %s waits for no event in an out-of-order queue, and may start before the transfer "
         "of a buffer that it uses; add the transfer's event to the wait list of clEnqueueTask, or "
         "clFinish before it",
-        early->name.data());
+        name.data());
   }
 }
 
@@ -178,12 +192,26 @@ void note_cl_send(const void* queue, const void* buffer) {
   }
 }
 
+void note_cl_migration(const void* queue, const void* buffer, bool has_content) {
+  const Locked guard(locked);
+  Buffer* const known = buffers.find(buffer);
+  if (known == nullptr) {
+    return;
+  }
+  // XRT counts a write-only argument as resident without migrating it.
+  const bool kernel_migrates = !known->is_resident && (known->flags & write_only) == 0;
+  known->is_resident = true;
+  if (has_content && !kernel_migrates && unordered_queues.find(queue) != nullptr) {
+    add_pending({.queue = queue, .buffer = buffer});
+  }
+}
+
 void note_cl_read(const char* call, const void* queue, const void* buffer, std::size_t offset,
                   std::size_t bytes, unsigned events) {
   if (!has_unordered_queue) {
     return;
   }
-  const Kernel* late = nullptr;
+  Name name{};
   {
     const Locked guard(locked);
     const Buffer* const entry = buffers.find(buffer);
@@ -192,15 +220,17 @@ void note_cl_read(const char* call, const void* queue, const void* buffer, std::
     }
     const bool is_whole = bytes == whole_buffer || (offset == 0 && bytes == entry->bytes);
     const Pending* const kernel = is_whole ? pending_with(queue, buffer, true) : nullptr;
-    late = kernel == nullptr ? nullptr : kernel->kernel;
+    if (kernel == nullptr) {
+      return;
+    }
+    name = kernel->kernel;
   }
-  if (late != nullptr) {
-    warn_once(
-        "%s waits for no event in an out-of-order queue, and may read the buffer before kernel %s, "
-        "which uses it, has ended; add the kernel's event to the wait list of %s, or clFinish "
-        "before it",
-        call, late->name.data(), call);
-  }
+  warn_once(
+      has_told_late,
+      "%s waits for no event in an out-of-order queue, and may read the buffer before kernel %s, "
+      "which uses it, has ended; add the kernel's event to the wait list of %s, or clFinish before "
+      "it",
+      call, name.data(), call);
 }
 
 void note_cl_wait() {
@@ -211,6 +241,11 @@ void note_cl_wait() {
   pending.fill({});
 }
 
-bool lacks_event() { return has_warned; }
+void forget_commands() {
+  pending.fill({});
+  locked = false;
+}
+
+bool lacks_event() { return has_told_early || has_told_late; }
 
 }  // namespace isthmus::card::clock

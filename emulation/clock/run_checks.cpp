@@ -189,8 +189,7 @@ int text_of(const Fault& fault, std::span<char> text) {
     case Mistake::count:
       return std::snprintf(text.data(), text.size(),
                            "a run of kernel %s is started while it runs, which XRT refuses; before "
-                           "the second start, "
-                           "add run.wait(), or make an xrt::run for each thread",
+                           "the second start, add run.wait(), or make an xrt::run for each thread",
                            fault.kernel);
   }
   return 0;

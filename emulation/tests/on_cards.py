@@ -118,7 +118,7 @@ def emulated() -> None:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
 
-def _compile(absent: str, *arguments: object) -> None:
+def compile_host(absent: str, *arguments: object) -> None:
     """Skips where the compiler says that something is absent."""
     options = ["-std=c++17", "-w", "-pthread", "-I/usr/include/xrt"]
     if CHOSEN_XRT:
@@ -136,14 +136,14 @@ def _headers() -> Path:
     def make(folder: Path) -> None:
         header = folder / "xrt.hpp"
         header.write_text(XRT)
-        _compile("No such file", "-x", "c++-header", header, "-o", f"{header}.gch")
+        compile_host("No such file", "-x", "c++-header", header, "-o", f"{header}.gch")
 
     return made_once("xrt", make) / "xrt.hpp"
 
 
 def compiled(source: Path, program: Path, libraries: Sequence[str] = NATIVE) -> Path:
     linking = [f"-Wl,-rpath-link,{CHOSEN_XRT}/lib"] if CHOSEN_XRT else []
-    _compile("cannot find", "-include", _headers(), source, "-o", program, *libraries, *linking)
+    compile_host("cannot find", "-include", _headers(), source, "-o", program, *libraries, *linking)
     return program
 
 
@@ -159,7 +159,7 @@ def programs(run_isthmus: Command) -> Made:
                 ended = run_isthmus("card", "xclbin", "--mode", stem, "-o", name, cwd=folder)
                 assert ended.returncode == 0, ended.stderr
             elif kind == "so":
-                _compile("cannot find", "-O1", "-shared", "-fPIC", source, "-o", folder / name)
+                compile_host("cannot find", "-O1", "-shared", "-fPIC", source, "-o", folder / name)
             else:
                 compiled(source, folder / name, LIBRARIES[name])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,17 @@ CONNECTED = {
     "far": {"in": "DDR[0]", "out": "DDR[3]"},
     "hbm": {"in": "HBM[0]", "out": "HBM[31]"},
     "beyond": {"in": "HBM[0]", "out": "HBM[40]"},
+    "first_hbm": {"in": "HBM[0]", "out": "HBM[1]"},
 }
 """Memories by argument; the name is that of the xclbin."""
+UNITS = """
+[connectivity]
+nk=twice:2:twice_1.twice_2
+sp=twice_1.in:DDR[0]
+sp=twice_1.out:DDR[1]
+sp=twice_2.in:DDR[2]
+sp=twice_2.out:DDR[3]
+"""
 WARNED = "isthmus: emulated card: warning: "
 NOBODY = "neither the program nor a kernel ever wrote"
 
@@ -43,6 +53,10 @@ def banks(run_isthmus: Command) -> Path:
             options = ("--no-estimate", "--config", f"{name}.cfg", "-o", f"{name}.xclbin")
             made = run_isthmus("card", "kernel", "build", "twice.cpp", *options, cwd=folder)
             assert made.returncode == 0, made.stderr
+        (folder / "units.cfg").write_text(UNITS)
+        options = ("--no-estimate", "--config", "units.cfg", "-o", "units.xclbin")
+        made = run_isthmus("card", "kernel", "build", "twice.cpp", *options, cwd=folder)
+        assert made.returncode == 0, made.stderr
         compiled(SOURCES / "banks.cpp", folder / "program", OPENCL)
 
     return made_once("banks", make)
@@ -62,7 +76,7 @@ def warnings(errors: list[str]) -> list[str]:
             "u280",
             "design uses DDR[3], which the board u280 lacks: it has HBM[0] to",
         ),
-        ("far", "zcu104", "program uses bank 3 of the card, DDR[3]: the board zcu104 has 1 banks"),
+        ("far", "zcu104", "program uses bank 3 of the card, DDR[3]: the board zcu104 has 1 bank "),
         ("beyond", "u55c", "uses bank 40 of the card, HBM[40]: the board u55c has 32 banks"),
     ],
 )
@@ -152,6 +166,33 @@ def test_a_buffer_in_the_wrong_memory_is_named(
     ended = card_exec("--kernels", banks, "--fail-on-warning", "--", *command)
     assert ended.code == 3
     assert said[0][0] in ended.errors[-1]
+
+
+@pytest.mark.usefixtures("emulated")
+def test_a_copy_names_the_memories_of_the_unit_that_runs(card_exec: Run, banks: Path) -> None:
+    command = (banks / "program", "native", banks / "units.xclbin", "exchanged", "twice:{twice_2}")
+    ran = card_exec("--kernels", banks, "--", *command)
+    assert ran.code == 0, ran.errors
+    text = " ".join(warnings(ran.errors))
+    assert "as DDR[3] is the memory of argument out, exchange the two" in text
+
+
+@pytest.mark.usefixtures("emulated")
+def test_ddr_of_a_board_with_hbm_has_the_rate_of_ddr(
+    card_exec: Run, banks: Path, tmp_path: Path
+) -> None:
+    """A kernel's accesses to two banks of the u280 take a quarter less time in DDR than in HBM."""
+    took = {}
+    for design in ("two", "first_hbm"):
+        trace = tmp_path / f"{design}.json"
+        command = (banks / "program", "native", banks / f"{design}.xclbin", "right")
+        options = ("--clock", "card", "--trace", trace, "--board", "u280", "--kernels", banks)
+        ran = card_exec(*options, "--", *command)
+        assert ran.code == 0, ran.errors
+        events = json.loads(trace.read_text())["traceEvents"]
+        took[design] = [one["dur"] for one in events if one["name"].startswith("twice")]
+    assert len(took["two"]) == len(took["first_hbm"]) == 1
+    assert took["two"][0] < took["first_hbm"][0]
 
 
 @pytest.mark.usefixtures("emulated")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from on_cards import NATIVE, SOURCES, Ran, Run, _compile, card_exec, compiled, emulated
+from on_cards import NATIVE, SOURCES, Ran, Run, card_exec, compile_host, compiled, emulated
 
 from conftest import Command, made_once
 from isthmus import boards
@@ -49,7 +49,8 @@ def tuning(run_isthmus: Command) -> Path:
             )  # fmt: skip
             assert made.returncode == 0, made.stderr
         include = run_isthmus("card", "include", cwd=folder).stdout.strip()
-        _compile("cannot find", f"-I{include}", folder / "host.cpp", "-o", folder / "host", *NATIVE)
+        host = folder / "host"
+        compile_host("cannot find", f"-I{include}", f"{host}.cpp", "-o", host, *NATIVE)
 
     return made_once("tuning", make)
 

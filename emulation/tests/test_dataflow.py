@@ -216,6 +216,29 @@ static void beside(const int* in, int* out, int n) {
   }
   join(b[1], a[1], out, n);
 }
+static int turn;
+static void global_counter(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  static stream a[3];
+  source(in, a[0], n);
+  for (turn = 0; turn < 2; ++turn) {
+#pragma HLS UNROLL
+    pass(a[turn], a[turn + 1], n);
+  }
+  sink(a[2], out, n);
+}
+static void one_name(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  static stream a[3];
+  source(in, a[0], n);
+  for (int i = 0; i < 1; ++i) {
+#pragma HLS UNROLL
+    for (int i = 0; i < 2; ++i)
+#pragma HLS UNROLL
+      pass(a[i], a[i + 1], n);
+  }
+  sink(a[2], out, n);
+}
 extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 0) feedback(in, out, n);
   if (what == 1) shallow(in, out, n);
@@ -231,6 +254,8 @@ extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 11) unrolled(in, out, n);
   if (what == 12) rolled(in, out, n);
   if (what == 13) beside(in, out, n);
+  if (what == 14) global_counter(in, out, n);
+  if (what == 15) one_name(in, out, n);
 }
 """
 SUM = COUNT * (COUNT + 1) // 2
@@ -287,6 +312,9 @@ def test_processes_of_a_region_run_beside_each_other(
     assert named_depths(text) == [f"a depth={COUNT}"]
     total, text = ran(13)
     assert (total, "pass (line" in text) == (2 * SUM, True)
+    for what in (14, 15):
+        total, text = ran(what)
+        assert (what, total, "warning" in text) == (what, SUM, False)
     if options:
         return
     total, text = ran(2)

@@ -281,8 +281,36 @@ def test_a_sum_that_waits_for_the_one_before_needs_partial_sums(
                        "k")  # fmt: skip
     assert read is not None
     (cost,) = (one for one in rules.estimate(read.code, DATA_MHZ).costs if one.line == 5)
-    assert (interval(cost)[1], cost.partial_sums) == interval_and_sums
+    sums = max((cause.sums for cause in cost.causes), default=0)
+    assert (interval(cost)[1], sums) == interval_and_sums
     assert why in cost.why
+
+
+TWICE_CALLED = """void count(const int* in, int* table, int n) {
+  for (int i = 0; i < n; ++i) table[in[i] & 255] += 1;
+}
+void k(const int* in, int* out, int n) {
+  int rare[256], often[256];
+#pragma HLS ARRAY_PARTITION variable=often complete
+  for (int i = 0; i < 256; ++i) rare[i] = often[i] = 0;
+  count(in, rare, n);
+  count(in, often, n);
+  for (int i = 0; i < 256; ++i) out[i] = rare[i] + often[i];
+}
+"""
+
+
+@NEEDS_LIBCLANG
+def test_a_loop_that_is_reached_twice_keeps_the_causes_of_its_interval(tmp_path: Path) -> None:
+    """Only in the first call the loop waits for a RAM, which several tables would avoid."""
+    source = tmp_path / "k.cpp"
+    source.write_text(TWICE_CALLED)
+    text = Preprocessed(source.read_bytes(), compiler.PARTS)
+    read = reader.read(libclang.cindex(), source, text, "k")
+    assert read is not None
+    (cost,) = (one for one in rules.estimate(read.code, DATA_MHZ).costs if one.line == 2)
+    assert "dependence through rare" in cost.why
+    assert [cause.kind for cause in cost.causes] == ["dependence"]
 
 
 TEMPLATES = """

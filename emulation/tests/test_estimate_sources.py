@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -198,3 +200,29 @@ def test_operators_have_the_delays_of_the_family() -> None:
     assert operators.latency("multiply", "integer", 32, 100, "xc7z020") == (2, 0)
     widths = [operators.latency("add", "integer", bits, 100).ns for bits in (1, 8, 24, 64, 512)]
     assert widths == sorted(widths)
+
+
+SHARED = """
+import sys, threading
+from isthmus_emulation.estimate import libclang
+
+sys.setswitchinterval(1e-6)
+gate, names = threading.Barrier(8), []
+
+def name_all():
+    gate.wait()
+    found = libclang.cindex()
+    names.append([kind.name for kind in found.CursorKind.get_all_kinds()])
+
+threads = [threading.Thread(target=name_all) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(names), len({tuple(each) for each in names}))
+"""
+"""Names the kinds of cursors in threads that use libclang's package for the first time."""
+
+
+def test_threads_that_use_libclang_first_read_all_names() -> None:
+    """Without the lock each run of ``SHARED`` ended with ``KeyError`` in some of the threads."""
+    ran = subprocess.run([sys.executable, "-c", SHARED], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["8", "1"], ran.stderr

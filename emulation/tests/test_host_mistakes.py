@@ -196,7 +196,6 @@ SECOND = "in run 2 of those that did, and the program read the output of other r
         ("overlapped", ["overwrites,by_write"], OVERWRITTEN),
         ("overlapped", ["in_queue"], OVERWRITTEN),
         ("serial", ["elements_for_bytes", "1"], PARTLY + "the program read only 1024 of them"),
-        ("serial", ["first_half", "2"], PARTLY + "the program read only 2048 of them"),
         (
             "serial",
             ["elements_for_bytes,by_read", "1"],
@@ -225,6 +224,7 @@ def test_a_mistake_in_one_round_of_several_is_told(
         pytest.param("overlapped", ["two_sets"], id="sends_to_another_buffer"),
         pytest.param("overlapped", ["overwrites,same"], id="sends_the_same_data"),
         pytest.param("serial", ["in_two_parts", "2"], id="reads_in_two_parts"),
+        pytest.param("serial", ["first_half", "2"], id="reads_a_half"),
         pytest.param("serial", ["first_half,then_all", "3"], id="reads_a_half_then_all"),
         pytest.param("serial", ["by_read", "3"], id="reads_by_a_copy"),
         pytest.param("serial", ["first_only,without_input,unlooked", "5"], id="times_further_runs"),
@@ -237,6 +237,11 @@ def test_a_mistake_in_one_round_of_several_is_told(
 def test_rounds_without_a_mistake_are_not_warned(
     card_exec: Run, mistakes: Path, what: str, way: list[str]
 ) -> None:
+    """A program that reads a half of each output may need no more.
+
+    A part counts as a mistake only if the program gives a count of elements for bytes. Then the
+    number of bytes is a scalar argument of the run: 1024 elements, of which 2048 bytes are none.
+    """
     command = [mistakes / "rounds", what, mistakes / "scale.xclbin", *way]
     ran = card_exec("--kernels", mistakes, "--fail-on-warning", "--", *command)
     assert ran.code == 0, ran.errors

@@ -23,6 +23,11 @@ extern "C" void add(int* buffer, int n) {
   for (int i = 0; i < n; ++i) buffer[i] += 1;
 }
 """,
+    "add_some": """
+extern "C" void add_some(int* buffer, int first, int step, int end) {
+  for (int i = first; i < end; i += step) buffer[i] += 1;
+}
+""",
     "write_flagged": """
 extern "C" void write_flagged(int* data, volatile int* flag, int n) {
   for (int i = 0; i < n; ++i) data[i] = i;
@@ -53,6 +58,7 @@ extern "C" void read_told(const int* data, hls::stream<int>& in, int* out, int n
 LINKS = """
 [connectivity]
 nk=scale:2:scale_1.scale_2
+nk=add_some:2:add_some_1.add_some_2
 stream_connect=write_told_1.out:read_told_1.in:4
 """
 BESIDE = "buffer of 262144 bytes, which kernel "
@@ -108,6 +114,11 @@ def races(run_isthmus: Command) -> Path:
             ["argument buffer (number 0)", "the first run's event to the second's wait list"],
         ),
         ("opencl", "early_kernel", ["kernel scale waits for no event in an out-of-order queue"]),
+        ("opencl", "migrates_again", ["kernel add waits for no event in an out-of-order"]),
+        ("opencl", "migrates_write_only", ["kernel add waits for no event in an out-of-order"]),
+        ("opencl", "late_queue", ["kernel scale waits for no event in an out-of-order queue"]),
+        ("opencl", "marker", ["kernel scale waits for no event in an out-of-order queue"]),
+        ("opencl", "many_kernels", ["before kernel add, which uses it"]),
         (
             "opencl",
             "early_read",
@@ -132,6 +143,7 @@ def test_a_missing_order_ends_a_program_that_fails_on_warnings(
         ("native", "waits"),
         ("native", "two_halves"),
         ("native", "alternate_elements"),
+        ("native", "alternate_in_place"),
         ("native", "one_input"),
         ("native", "same_values"),
         ("native", "waits_in_a_thread"),
@@ -141,11 +153,30 @@ def test_a_missing_order_ends_a_program_that_fails_on_warnings(
         ("native", "polled_run"),
         ("opencl", "events"),
         ("opencl", "finishes"),
+        ("opencl", "migrates"),
     ],
 )
 def test_runs_with_an_order_or_other_bytes_are_not_warned(
     card_exec: Run, races: Path, api: str, way: str
 ) -> None:
+    """The first migration of an input needs no event: XRT's OpenCL then waits for the input."""
     command = [races / "program", api, races / "races.xclbin", way]
     ran = card_exec("--kernels", races, "--fail-on-warning", "--", *command)
     assert ran.code == 0, ran.errors
+
+
+def test_each_kind_of_missing_event_is_told(card_exec: Run, races: Path) -> None:
+    command = [races / "program", "opencl", races / "races.xclbin", "both"]
+    ran = card_exec("--kernels", races, "--", *command)
+    text = " ".join(ran.errors)
+    assert "kernel scale waits for no event" in text
+    assert "clEnqueueReadBuffer waits for no event" in text
+
+
+def test_a_child_of_a_fork_does_not_wait_for_the_parents_thread(
+    card_exec: Run, races: Path
+) -> None:
+    command = [races / "program", "opencl", races / "races.xclbin", "forks"]
+    ran = card_exec("--kernels", races, "--", *command)
+    assert ran.code == 0, ran.errors
+    assert ran.figures["hung"] == 0

@@ -81,18 +81,18 @@ def _of_loops(part: Part) -> Iterator[Change]:
                 if known is not None:
                     found.setdefault((instance, known, one.name), one)
     for (instance, kind, name), one in found.items():
-        saved, spared_bytes = 0, 0
+        saved, saved_bytes = 0, 0
         for run in part.runs[instance]:
             for change in run.computing.changes if run.computing else ():
                 if (change.kind, change.name) == (kind, name):
                     saved += change.saved_fs
-                    spared_bytes += max(0, run.bytes - change.bytes)
+                    saved_bytes += max(0, run.bytes - change.bytes)
         kernel = max(0.0, part.kernel - saved * _FS / part.items)
         stages = replace(part.stages, kernel=kernel)
-        # At most all of the spared bytes are those of the busiest memory.
+        # At most all of the saved bytes are those of the busiest memory.
         bank_s = part.bank()[1]
-        if spared_bytes and part.board.has("memory"):
-            bank_s = max(0.0, bank_s - spared_bytes / part.board.bank_rate() / part.items)
+        if saved_bytes and part.board.has("memory"):
+            bank_s = max(0.0, bank_s - saved_bytes / part.board.bank_rate() / part.items)
         changed = _change(part, kind, stages, bank_s=bank_s)
         yield changed._replace(kernel=instance, name=name, number=one.number)
 

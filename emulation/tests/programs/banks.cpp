@@ -16,7 +16,7 @@ constexpr std::size_t bytes = elements * sizeof(int);
 void native(const Arguments& arguments) {
   const auto is = [&](const char* way) { return arguments[1] == way; };
   Card card(arguments[0]);
-  xrt::kernel kernel(card.device, card.uuid, "twice");
+  xrt::kernel kernel(card.device, card.uuid, arguments.size() > 2 ? arguments[2] : "twice");
   const auto kind = is("host_only") ? xrt::bo::flags::host_only : xrt::bo::flags::normal;
   const auto group = [&](int argument) {
     return kernel.group_id(is("in_of_out") ? 1 : is("out_of_in") ? 0 : argument);

@@ -42,6 +42,11 @@ kernel void __attribute__((reqd_work_group_size(16, 1, 1))) astray(global int *o
   barrier(CLK_GLOBAL_MEM_FENCE);
 }
 
+// Says which work-items run of a group of two dimensions.
+kernel void __attribute__((reqd_work_group_size(8, 4, 1))) plane(global int *out) {
+  out[get_local_id(1) * get_local_size(0) + get_local_id(0)] = get_local_size(1);
+}
+
 // Vectors as values.
 kernel void __attribute__((reqd_work_group_size(1, 1, 1)))
 values(const char3 small, const long8 large, global long *out, const float2 two) {

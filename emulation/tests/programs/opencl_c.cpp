@@ -2,6 +2,7 @@
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_kernel.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "on_card.hpp"
@@ -134,6 +135,13 @@ void groups(const Arguments& arguments) {
     doubled += twice[n] == 2 * n ? 1 : 0;
   }
   tell("doubled", doubled);
+
+  const Started plane(card, "plane", 1);
+  const std::array<std::size_t, 1> eight{8};
+  check(clEnqueueNDRangeKernel(card.queue, plane.kernel, 1, nullptr, eight.data(), eight.data(), 0,
+                               nullptr, nullptr));
+  const std::vector<int> planes = plane.result();
+  tell("planes", static_cast<double>(std::count(planes.begin(), planes.begin() + 32, 4)));
 
   const Started asks(card, "who", 1);
   const std::array<std::size_t, 2> offset{2, 3};

@@ -1,10 +1,15 @@
 // Programs that run kernels side by side: right ones, and ones whose order of runs is missing.
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_kernel.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstddef>
+#include <ctime>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -90,6 +95,12 @@ void alternate_elements(Runs& runs) {
   constexpr int end = 16384;
   runs.clear(runs.out);
   finish(runs, {runs.scaled(runs.out, 2, 0, 2, end), runs.scaled(runs.out, 3, 1, 2, end)});
+}
+/// Each run reads more ranges of bytes than the emulation keeps.
+void alternate_in_place(Runs& runs) {
+  xrt::kernel add(runs.card.device, runs.card.uuid, "add_some");
+  runs.clear(runs.out);
+  finish(runs, {add(runs.out, 0, 2, elements), add(runs.out, 1, 2, elements)});
 }
 void one_input(Runs& runs) {
   xrt::bo other = runs.buffer();
@@ -212,6 +223,7 @@ const std::map<std::string, void (*)(Runs&)> known = {{"two_writers", two_writer
                                                       {"waits", waits},
                                                       {"two_halves", two_halves},
                                                       {"alternate_elements", alternate_elements},
+                                                      {"alternate_in_place", alternate_in_place},
                                                       {"one_input", one_input},
                                                       {"same_values", same_values},
                                                       {"waits_in_a_thread", waits_in_a_thread},
@@ -228,17 +240,82 @@ void native(const Arguments& arguments) {
   known.at(arguments[1])(runs);
 }
 
+/// Migrates an input in an out-of-order queue and starts a kernel without an event. By
+/// `migrates_again` the buffer is on the card already, by `migrates_write_only` it is created
+/// write-only; otherwise the runtime migrates the buffer itself before the kernel.
+void migrated(const OpenCl& card, cl_kernel add, const std::string& way) {
+  std::vector<int> values(elements, 21);
+  const cl_mem_flags access = way == "migrates_write_only" ? CL_MEM_WRITE_ONLY : CL_MEM_READ_WRITE;
+  cl_int status = CL_SUCCESS;
+  const cl_mem buffer =
+      clCreateBuffer(card.context, access | CL_MEM_COPY_HOST_PTR, bytes, values.data(), &status);
+  check(status);
+  check(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+  check(clSetKernelArg(add, 1, sizeof(elements), &elements));
+  for (int round = 0; round < (way == "migrates_again" ? 2 : 1); ++round) {
+    check(clEnqueueMigrateMemObjects(card.queue, 1, &buffer, 0, 0, nullptr, nullptr));
+    check(clEnqueueTask(card.queue, add, 0, nullptr, nullptr));
+    check(clFinish(card.queue));
+  }
+  check(clEnqueueReadBuffer(card.queue, buffer, CL_TRUE, 0, bytes, values.data(), 0, nullptr,
+                            nullptr));
+}
+
+/// Forks while a thread notes calls of OpenCL; each child makes such a call, too.
+void forked(cl_event event) {
+  std::atomic<bool> ends = false;
+  const auto look = [event] {
+    cl_int state = 0;
+    check(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, nullptr));
+  };
+  std::thread other([&] {
+    while (!ends) {
+      look();
+    }
+  });
+  cl_uint hung = 0;
+  for (int round = 0; round < 100 && hung == 0; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      clEnqueueBarrierWithWaitList(nullptr, 0, nullptr, nullptr);
+      _exit(0);
+    }
+    const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+    int waits = 0;
+    while (waitpid(child, nullptr, WNOHANG) == 0) {
+      syscall(SYS_nanosleep, &pause, nullptr);  // real time, also with a virtual clock
+      if (++waits == 20000) {
+        kill(child, SIGKILL);
+        hung = 1;
+      }
+    }
+  }
+  ends = true;
+  other.join();
+  tell("hung", hung);
+}
+
 /// Sends, runs and reads in an out-of-order queue. The way says what lacks an event: the kernel
 /// (`early_kernel`), the read (`early_read`), or a second kernel (`two_kernels`). By `finishes` the
-/// program finishes the queue instead, by `events` nothing lacks one.
+/// program finishes the queue instead, by `events` nothing lacks one. By `late_queue` the program
+/// makes the queue last and the kernel lacks an event, as by `marker`, where a marker is before it.
+/// By `many_kernels` the program makes further kernels before a read that lacks an event, by `both`
+/// the kernel and the read lack one. By `forks` see `forked`.
 void opencl(const Arguments& arguments) {
-  const OpenCl card(arguments[0], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
   const std::string& way = arguments[1];
+  const cl_command_queue_properties unordered = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+  const OpenCl card(arguments[0], way == "late_queue" ? 0 : unordered);
+  cl_command_queue queue = card.queue;
   cl_int status = CL_SUCCESS;
   const cl_kernel scale = clCreateKernel(card.program, "scale", &status);
   check(status);
   const cl_kernel add = clCreateKernel(card.program, "add", &status);
   check(status);
+  if (way.rfind("migrates", 0) == 0) {
+    migrated(card, add, way);
+    return;
+  }
+  const bool lacks_both = way == "both";
   const cl_mem in = card.buffer(bytes);
   const cl_mem out = card.buffer(bytes);
   const auto set = [](cl_kernel kernel, cl_uint index, const auto& value) {
@@ -252,31 +329,46 @@ void opencl(const Arguments& arguments) {
   set(scale, 5, elements);
   set(add, 0, out);
   set(add, 1, elements);
+  if (way == "late_queue") {
+    cl_device_id device = nullptr;
+    check(clGetContextInfo(card.context, CL_CONTEXT_DEVICES, sizeof(device), &device, nullptr));
+    queue = clCreateCommandQueue(card.context, device, unordered, &status);
+    check(status);
+  }
   std::vector<int> values(elements);
-  check(
-      clEnqueueWriteBuffer(card.queue, out, CL_TRUE, 0, bytes, values.data(), 0, nullptr, nullptr));
+  check(clEnqueueWriteBuffer(queue, out, CL_TRUE, 0, bytes, values.data(), 0, nullptr, nullptr));
   values.assign(elements, 21);
   cl_event event = nullptr;
   const auto after = [&](bool lacks) -> cl_uint {
     if (way == "finishes") {
-      check(clFinish(card.queue));
+      check(clFinish(queue));
       return 0;
     }
     return lacks ? 0 : 1;
   };
   cl_event next = nullptr;
-  check(
-      clEnqueueWriteBuffer(card.queue, in, CL_FALSE, 0, bytes, values.data(), 0, nullptr, &event));
-  cl_uint count = after(way == "early_kernel");
-  check(clEnqueueTask(card.queue, scale, count, count > 0 ? &event : nullptr, &next));
+  check(clEnqueueWriteBuffer(queue, in, CL_FALSE, 0, bytes, values.data(), 0, nullptr, &event));
+  if (way == "marker") {
+    check(clEnqueueMarkerWithWaitList(queue, 0, nullptr, nullptr));
+  }
+  if (way == "forks") {
+    forked(event);
+  }
+  cl_uint count =
+      after(way == "early_kernel" || way == "late_queue" || way == "marker" || lacks_both);
+  check(clEnqueueTask(queue, scale, count, count > 0 ? &event : nullptr, &next));
   event = next;
   count = after(way == "two_kernels");
-  check(clEnqueueTask(card.queue, add, count, count > 0 ? &event : nullptr, &next));
+  check(clEnqueueTask(queue, add, count, count > 0 ? &event : nullptr, &next));
   event = next;
-  count = after(way == "early_read");
-  check(clEnqueueReadBuffer(card.queue, out, CL_TRUE, 0, bytes, values.data(), count,
+  for (int made = 0; way == "many_kernels" && made < 300; ++made) {
+    clCreateKernel(card.program, "scale", &status);
+    check(status);
+  }
+  count = after(way == "early_read" || way == "many_kernels" || lacks_both);
+  check(clEnqueueReadBuffer(queue, out, CL_TRUE, 0, bytes, values.data(), count,
                             count > 0 ? &event : nullptr, nullptr));
-  check(clFinish(card.queue));
+  check(clFinish(queue));
   tell("out", values[0]);
 }
 

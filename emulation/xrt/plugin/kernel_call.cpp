@@ -397,10 +397,14 @@ class Run {
   }
 
   /// Writes back the bytes that the run wrote, but no others: other runs may have written these
-  /// while this run waited at a stream. Reports the moved bytes, unless phases report them.
+  /// while this run waited at a stream. Reports the moved bytes, unless phases report them. Reports
+  /// no read of a run that reads too many ranges: a byte between two ranges would look read.
   void finish(Window& window, bool is_estimated) const {
-    for (const auto& [begin, end] : window.read.all().ends()) {
-      check(run_.read_between(run_.card, window.card_address + begin, end - begin));
+    const Pieces& read = window.read.all();
+    if (window.read.is_exact()) {
+      for (const auto& [begin, end] : read.ends()) {
+        check(run_.read_between(run_.card, window.card_address + begin, end - begin));
+      }
     }
     if (!is_estimated && window.reads.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));

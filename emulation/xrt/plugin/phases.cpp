@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -13,11 +14,11 @@ namespace isthmus::card::plugin {
 
 namespace {
 
-/// Most iterations of a loop that a change unrolls: HLS would need as many operators.
+/// Most iterations of a loop that a change unrolls (assumed): HLS would need as many operators.
 constexpr double most_unrolled = 128;
 /// Largest local array that a change may need: a ZCU104 has 1.4 MB of block RAM (DS891).
 constexpr std::uint64_t most_local_bytes = std::uint64_t{1} << 20U;
-/// Least ratio of a run's bytes before and after a change that reads each word once.
+/// Least ratio of a run's bytes before and after a change that reads each word once (assumed).
 constexpr std::uint64_t least_repeats = 2;
 
 bool names(const char* const* arguments, std::string_view name) {
@@ -207,52 +208,74 @@ void Phases::report(isthmus_kernel_run& run, const Phase& phase, Moved& left) co
   }
 }
 
-/// Reports the phases that the run would have with a change of the source. Reports nothing where
-/// the change would need a large local array, unroll a long loop, or spare no access.
-void Phases::report_change(isthmus_kernel_run& run, const isthmus_loop_change& change) const {
+/// Returns what the run moves with a change of the source; nothing where the change would need a
+/// large local array, unroll a long loop, or spare no access.
+std::optional<Phases::Changed> Phases::with_change(const isthmus_loop_change& change) const {
   if (change.unrolled != 0) {
     const auto of = phases_.find(change.unrolled);
     if (of == phases_.end() || of->second.counts.trips(change.unrolled) > most_unrolled) {
-      return;
+      return std::nullopt;
     }
   }
   const Moved whole = moved();
-  Moved once = whole;  // what the run moves with the change
-  Moved local(whole.size());
-  double elements = 0;
+  Changed with{.moved = whole, .copied_in = Moved(whole.size()), .copied_out = Moved(whole.size())};
   for (std::size_t n = 0; n < whole.size(); ++n) {
     Window& window = (*windows_)[n];
     if (!names(change.arguments, window.argument->name)) {
       continue;
     }
-    once[n] = {.read = std::min(whole[n].read, bytes_of(window.read.all())),
-               .written = std::min(whole[n].written, bytes_of(window.written))};
+    with.moved[n] = {.read = std::min(whole[n].read, bytes_of(window.read.all())),
+                     .written = std::min(whole[n].written, bytes_of(window.written))};
     if (change.moves == isthmus_moves::before_and_after) {
       const std::uint64_t range = range_of(window.read.all(), window.written);
       if (range > most_local_bytes) {
-        return;
+        return std::nullopt;
       }
-      local[n] = {.read = range, .written = whole[n].written > 0 ? range : 0};
-      once[n] = {};
-      elements += static_cast<double>(range) / static_cast<double>(window.argument->element_bytes);
+      with.copied_in[n].read = range;
+      with.copied_out[n].written = whole[n].written > 0 ? range : 0;
+      with.moved[n] = {};
+      with.copied_elements +=
+          static_cast<double>(range) / static_cast<double>(window.argument->element_bytes);
     }
   }
   const bool reads_once =
       change.moves == isthmus_moves::once || change.moves == isthmus_moves::in_one_loop;
-  if (reads_once && total(whole) < least_repeats * total(once)) {
+  if (reads_once && total(whole) < least_repeats * total(with.moved)) {
+    return std::nullopt;
+  }
+  return with;
+}
+
+/// Reports the phases that the run would have with a change of the source.
+void Phases::report_change(isthmus_kernel_run& run, const isthmus_loop_change& change) const {
+  const std::optional<Changed> with = with_change(change);
+  if (!with) {
     return;
   }
-  const auto count = static_cast<std::uint64_t>(elements);
-  check(run.change(run.card, change.kind, change.name, change.count > 0 ? change.count : count));
+  const auto elements = static_cast<std::uint64_t>(with->copied_elements);
+  check(run.change(run.card, change.kind, change.name, change.count > 0 ? change.count : elements));
   if (change.moves == isthmus_moves::in_one_loop) {
     double cycles = all_.cycles(change.costs).likely();
     for (const auto& [number, phase] : phases_) {
       cycles += phase.counts.cycles(change.costs).likely();
     }
-    report_moved(run, once);
+    report_moved(run, with->moved);
     check(run.changed_phases(run.card, 1, cycles));
     return;
   }
+  report_phases(run, change, with->moved);
+  for (const Moved& copied : {std::cref(with->copied_in), std::cref(with->copied_out)}) {
+    if (total(copied) > 0) {
+      report_moved(run, copied);
+      check(run.changed_phases(run.card, 1, with->copied_elements));
+    }
+  }
+}
+
+/// Reports each phase with a change of the source, after which the run moves `once`.
+void Phases::report_phases(isthmus_kernel_run& run, const isthmus_loop_change& change,
+                           const Moved& once) const {
+  const Moved whole = moved();
   Moved left = once;
   for (const auto& [number, phase] : phases_) {
     const double cycles = phase.counts.cycles(change.costs).likely();
@@ -270,16 +293,6 @@ void Phases::report_change(isthmus_kernel_run& run, const isthmus_loop_change& c
   }
   report_moved(run, left);
   check(run.changed_phases(run.card, 1, all_.cycles(change.costs).likely()));
-  for (const bool writes : {false, true}) {  // the copies into local arrays, and back
-    Moved copied(local.size());
-    for (std::size_t n = 0; n < local.size(); ++n) {
-      (writes ? copied[n].written : copied[n].read) = writes ? local[n].written : local[n].read;
-    }
-    if (total(copied) > 0) {
-      report_moved(run, copied);
-      check(run.changed_phases(run.card, 1, elements));
-    }
-  }
 }
 
 }  // namespace isthmus::card::plugin

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernel_window.hpp"
@@ -46,6 +47,14 @@ class Phases {
   };
   using Moved = std::vector<Traffic>;  ///< bytes moved, by window
 
+  /// What the run moves with a change of the source.
+  struct Changed {
+    Moved moved;       ///< during the phases
+    Moved copied_in;   ///< into local arrays, before all phases
+    Moved copied_out;  ///< from local arrays, after all phases
+    double copied_elements = 0;
+  };
+
   /// Runs of a loop that each moved the same bytes.
   struct Alike {
     std::uint64_t runs = 0;
@@ -71,7 +80,10 @@ class Phases {
   void begin_phase(unsigned number);
   void end_phase(unsigned number, std::uint64_t times);
   void report(isthmus_kernel_run& run, const Phase& phase, Moved& left) const;
+  [[nodiscard]] std::optional<Changed> with_change(const isthmus_loop_change& change) const;
   void report_change(isthmus_kernel_run& run, const isthmus_loop_change& change) const;
+  void report_phases(isthmus_kernel_run& run, const isthmus_loop_change& change,
+                     const Moved& once) const;
   void report_moved(isthmus_kernel_run& run, const Moved& moved) const;
 
   std::vector<Window>* windows_ = nullptr;

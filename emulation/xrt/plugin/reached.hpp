@@ -33,10 +33,12 @@ class Reached {
     }
     return pieces_;
   }
+  /// Returns whether all bytes of `all()` were accessed.
+  [[nodiscard]] bool is_exact() const { return is_exact_; }
 
  private:
   /// Ranges above which one range holds all bytes from the first to the last: a kernel that jumps
-  /// about would need a range for each access.
+  /// about would need a range for each access. The number is assumed.
   static constexpr std::size_t most_ranges = 16384;
 
   struct Range {
@@ -49,6 +51,7 @@ class Reached {
       pieces_.add(range.begin, range.end);
       if (pieces_.ends().size() > most_ranges) {
         pieces_.add(pieces_.ends().begin()->first, pieces_.ends().rbegin()->second);
+        is_exact_ = false;
       }
     }
     range = {};
@@ -57,6 +60,7 @@ class Reached {
   std::array<Range, 4> latest_{};
   std::size_t next_ = 0;
   Pieces pieces_;
+  bool is_exact_ = true;
 };
 
 }  // namespace isthmus::card::plugin

@@ -18,18 +18,6 @@ namespace {
 /// and Use).
 constexpr std::size_t most_hbm = 32;
 
-/// Returns N of a memory's name DDR[N]; nothing for other names.
-std::optional<std::size_t> number_of_ddr(std::string_view name) {
-  constexpr std::string_view prefix = "DDR[";
-  if (!name.starts_with(prefix) || !name.ends_with(']')) {
-    return std::nullopt;
-  }
-  std::size_t number = 0;
-  const char* const end = name.data() + name.size() - 1;
-  const auto [read, error] = std::from_chars(name.data() + prefix.size(), end, number);
-  return error == std::errc() && read == end ? std::optional(number) : std::nullopt;
-}
-
 /// Returns the board's banks of one kind as text: "HBM[0] to HBM[31]".
 std::string text_of(const std::string& kind, std::size_t count) {
   const std::string first = kind + "[0]";
@@ -52,6 +40,17 @@ std::string text_of(Time time) {
 
 }  // namespace
 
+std::optional<std::size_t> MemoryRange::number_of_ddr() const {
+  constexpr std::string_view prefix = "DDR[";
+  if (!name.starts_with(prefix) || !name.ends_with(']')) {
+    return std::nullopt;
+  }
+  std::size_t number = 0;
+  const char* const end = name.data() + name.size() - 1;
+  const auto [read, error] = std::from_chars(name.data() + prefix.size(), end, number);
+  return error == std::errc() && read == end ? std::optional(number) : std::nullopt;
+}
+
 std::string Description::names_of(const ArgumentPlace& argument) const {
   std::string names;
   for (const std::size_t memory : argument.memories) {
@@ -68,19 +67,21 @@ void Device::check_memory(const MemoryRange& range) const {
   const auto banks = static_cast<std::size_t>(board.memory->banks);
   const std::size_t bank = description_.bank_of(range.address);
   const std::size_t hbm = board.memory->hbm ? std::min(banks, most_hbm) : 0;
-  // Of a design without HBM the first banks of DDR have numbers that are HBM's on the board.
-  const std::optional<std::size_t> ddr = number_of_ddr(range.name);
-  if (hbm > 0 && ddr && bank == *ddr && *ddr >= banks - hbm) {
+  if (hbm > 0 && range.number_of_ddr() && bank >= banks) {
     throw CardError("the design uses " + range.name + ", which the board " + board.name +
                     " lacks: it has " + text_of("HBM", hbm) +
                     (banks > hbm ? " and " + text_of("DDR", banks - hbm) : "") +
-                    "; connect the argument with one of these (sp)");
+                    "; connect the argument with one of these by sp= below [connectivity]");
   }
   timing_->check_bank(bank, range.name);
 }
 
-void Device::check_memories() const {
+void Device::check_memories() {
   const Board& board = timing_->board();
+  if (board.memory && board.memory->hbm &&
+      std::ranges::none_of(description_.memories, &MemoryRange::hbm)) {
+    description_.before_ddr = std::min(static_cast<std::size_t>(board.memory->banks), most_hbm);
+  }
   for (const MemoryRange& range : description_.memories) {
     if (range.hbm && !(board.memory && board.memory->hbm)) {
       throw CardError("the xclbin has high-bandwidth memory, " + range.name + ", the board " +
@@ -126,10 +127,14 @@ void Device::note_local_copy(const LocalCopy& copy) {
   BufferUse* const target = memory_.use_of(copy.to);
   const MemoryRange* const in = description_.memory_of(copy.from);
   const MemoryRange* const connected = description_.memory_of(copy.to);
-  const auto unit = std::ranges::find_if(
-      units_, [&copy](const Unit& one) { return one.place.kernel == copy.kernel; });
+  const auto is_connected = [&](const Unit& unit) {
+    return unit.place.kernel == copy.kernel && copy.argument < unit.place.arguments.size() &&
+           unit.place.arguments[copy.argument].reaches(
+               static_cast<std::size_t>(connected - description_.memories.data()));
+  };
+  const auto unit = std::ranges::find_if(units_, is_connected);
   if (source == nullptr || target == nullptr || in == nullptr || connected == nullptr ||
-      unit == units_.end() || copy.argument >= unit->place.arguments.size()) {
+      unit == units_.end()) {
     return;
   }
   source->has_local_copy = true;

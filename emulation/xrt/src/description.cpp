@@ -212,7 +212,7 @@ const MemoryRange* Description::memory_of(std::uint64_t address) const {
 
 std::size_t Description::bank_of(std::uint64_t address) const {
   const MemoryRange* memory = memory_of(address);
-  std::size_t bank = 0;
+  std::size_t bank = memory != nullptr && memory->number_of_ddr() ? before_ddr : 0;
   for (const MemoryRange& other : memories) {
     if (&other == memory) {
       break;

@@ -129,6 +129,7 @@ void Reach::note_write(std::uint64_t address, std::span<const std::byte> data) {
     use->output = BufferOutput{.writer = *std::move(argument),
                                .run = run_,
                                .origin = origin_,
+                               .scalars = scalars_,
                                .fresh = card_->sends() > use->sends_at_take,
                                .since = looks_ == nullptr ? 0 : looks_->count()};
   }

@@ -168,6 +168,8 @@ Reach::Reach(const Description& description, CardMemory& card, ProgramMemory& ho
     const ArgumentPlace& place = unit.arguments[index];
     if (place.buffer) {
       buffers_.push_back({value_at(registers, place), &place.name, index, place.constant});
+    } else if (place.bytes <= sizeof(std::uint64_t)) {
+      scalars_.push_back(value_at(registers, place));
     }
   }
   std::ranges::stable_sort(buffers_, {}, &Buffer::begin);

@@ -154,7 +154,7 @@ void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string&
             std::to_string(computing.first_words);
     for (const LoopChange& change : computing.changes) {
       more += '\t' + change.kind + '\t' + change.name + '\t' + std::to_string(change.count) + '\t' +
-              std::to_string(change.spared) + '\t' + std::to_string(change.bytes);
+              std::to_string(change.saved) + '\t' + std::to_string(change.bytes);
     }
   }
   event("kernel", name, begin, duration, outcome.bytes, more);

@@ -1,15 +1,11 @@
 #include "isthmus/card/process/output_checks.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace isthmus::card::process {
 namespace {
 
-/// Bytes of an element in C. A program that gives a number of elements for bytes reads one byte of
-/// so many, from the output's begin.
-constexpr std::array<std::uint64_t, 3> element_bytes = {2, 4, 8};
 /// Number of outputs read, from which one output that is not read counts as a mistake.
 constexpr unsigned least_taken = 2;
 
@@ -29,14 +25,13 @@ bool reads_old_bytes(const BufferOutput& output, HostLooks* looks) {
   });
 }
 
-/// Whether the program has probably given a number of elements for a number of bytes.
+/// Whether the program has probably given a number of elements for a number of bytes: it read as
+/// many bytes, from the output's begin, as a scalar argument of the run says.
 bool is_read_by_elements(const BufferOutput& output) {
   const std::uint64_t taken = output.taken_bytes();
   const std::uint64_t begin = output.written.ends().begin()->first;
   return output.taken.count(begin, begin + taken) == taken &&
-         std::ranges::any_of(element_bytes, [&](std::uint64_t bytes) {
-           return taken * bytes == output.written.bytes();
-         });
+         std::ranges::find(output.scalars, taken) != output.scalars.end();
 }
 
 bool is_wanted(const BufferUse& use, HostLooks* looks) {

@@ -280,7 +280,7 @@ KernelOutcome estimated_outcome(Bridge& bridge, const isthmus_kernel_run& call) 
     LoopChange& change = bridge.changes[n];
     const Time duration =
         std::max(after.duration, bridge.streams != nullptr ? outcome.logic : Time{0});
-    change.spared = outcome.duration - duration;
+    change.saved = outcome.duration - duration;
     change.bytes = after.bytes;
   }
   outcome.computing.changes = std::move(bridge.changes);

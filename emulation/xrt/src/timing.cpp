@@ -36,7 +36,7 @@ void Timing::check_bank(std::size_t bank, const std::string& name) const {
   if (bank >= banks) {
     throw CardError("the program uses bank " + std::to_string(bank) + " of the card, " +
                     (name.empty() ? "" : name + ": ") + "the board " + board_.name + " has " +
-                    std::to_string(banks) + " banks (memory.banks)");
+                    std::to_string(banks) + (banks == 1 ? " bank" : " banks") + " (memory.banks)");
   }
 }
 

@@ -105,11 +105,14 @@ class AnalysisContext(RunContext):
 
     study: str
     every: Frame
-    """As in ``summary.Selected``, like the next two."""
+    """Summary rows of all studies: see ``summary.Selected``."""
     rows: Frame
-    """Column ``who`` names the device; with memory and axes if the operation has several."""
+    """Trusted rows of this study with a rate: see ``summary.Selected``. Column ``who`` names the
+    device, with memory and axes if the operation has several."""
     timed: Frame
+    """Trusted rows of this study with a time: see ``summary.Selected``."""
     medians: Frame
+    """Median times of the processes of this study's points."""
     pairs: list[Pair]
     """Comparisons of two devices, by operation, memory and axes."""
     reported: frozenset[str]

@@ -278,8 +278,7 @@ def is_wiring(operation: Operation, operands: list[Value]) -> bool:
     if len(operands) != 2 or last is None or set(last) - {""}:
         return False
     by = last.get("", 0)
-    is_power = by > 0 and by & (by - 1) == 0
-    return operation.kind == "shift" or (operation.kind in WIRED and is_power)
+    return operation.kind == "shift" or (operation.kind in WIRED and by > 0 and is_power(by))
 
 
 def alternatives(branches: list[list[Access]]) -> list[Access]:

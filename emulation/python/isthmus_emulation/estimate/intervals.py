@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from isthmus_emulation.estimate.algebra import Access, index_key, whole
@@ -27,8 +26,6 @@ class Reason(NamedTuple):
 
     interval: Span
     why: str
-    sums: int = 0
-    """Number of partial sums that remove the bound; 0: partial sums do not help."""
     cause: Cause | None = None
     """The bound for the search of changes; None if no change is known for it."""
 
@@ -147,7 +144,7 @@ class Intervals:
             if index.of - fast:
                 most *= size
             else:
-                rest.append(_place(index.linear))
+                rest.append(index_key(index))
         key = (access.array, access.writes, *rest)
         copies = min(access.copies, max(0, most - reached[key]))
         reached[key] += copies
@@ -185,7 +182,7 @@ class Intervals:
                 cause = Cause(
                     "dependence", needs, (write.array,), sums, is_sum=path.kinds == {"add"}
                 )
-                found.append(Reason(Span(needs if is_sure else 1, needs), why, sums, cause))
+                found.append(Reason(Span(needs if is_sure else 1, needs), why, cause))
         return found
 
     def _distance(
@@ -261,8 +258,8 @@ def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Dista
         if apart % step or apart // step <= 0:
             return None
         iterations = apart // step
-    places = [_place(index.linear or {}) for index in (*write.indices, *read.indices)]
-    is_one = same and not any(name for place in places for name, _ in place)
+    linear = [index.linear or {} for index in (*write.indices, *read.indices)]
+    is_one = same and not any(name and times for one in linear for name, times in one.items())
     return _Distance(iterations or 1, True, same, is_in_turn=is_one)
 
 
@@ -271,13 +268,9 @@ def _counts_up(read: Access, write: Access, variable: str) -> bool:
     keys = [index_key(index) for index in write.indices]
     if keys != [index_key(index) for index in read.indices] or None in keys:
         return False
-    whole = [(one.quotient.by, one.quotient.linear) for one in write.indices if one.quotient]
+    quotients = [(one.quotient.by, one.quotient.linear) for one in write.indices if one.quotient]
     rests = [(one.modulo.by, one.modulo.linear) for one in write.indices if one.modulo]
-    return any(one in rests and one[1].get(variable) for one in whole)
-
-
-def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted((name, times) for name, times in linear.items() if times))
+    return any(one in rests and one[1].get(variable) for one in quotients)
 
 
 def _varies(access: Access, fast: frozenset[str]) -> bool:

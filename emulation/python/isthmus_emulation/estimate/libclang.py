@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import Any
 
 INSTALL = "pip install 'isthmus[estimate]'"
@@ -18,8 +19,30 @@ BINARY = (
 """Kinds of operators by number of ``CXBinaryOperatorKind``; those after ``assign`` assign, too."""
 
 
+_loading = threading.Lock()
+
+
 def cindex() -> Any | None:
-    """Returns the package with its library; None if it is not installed, or too old."""
+    """Returns the package with its library; None if it is not installed, or too old.
+
+    Threads may share the package. It loads its library and fills its tables of names at the first
+    use, without a lock. A second thread then sees half a table, or a second copy of the library.
+    """
+    with _loading:
+        found = _loaded()
+        if found is not None:
+            for kinds in vars(found).values():
+                if isinstance(kinds, type) and vars(kinds).get("_name_map", {}) is None:
+                    _fill_names(kinds)
+        return found
+
+
+def _fill_names(kinds: Any) -> None:
+    """Gives a class the table of names that each of its kinds would fill at its first use."""
+    kinds._name_map = {kind: name for name, kind in vars(kinds).items() if type(kind) is kinds}
+
+
+def _loaded() -> Any | None:
     try:
         from clang import cindex as found  # noqa: PLC0415
 

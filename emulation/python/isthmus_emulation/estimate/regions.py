@@ -89,7 +89,9 @@ def _of_copies(source: Preprocessed, part: Part) -> Iterable[Insertion]:
         yield Insertion(part.begin, -2, f"isthmus_region {region}; ")
     for one in part.copies:
         name = f"{_called(one.cursor)} (line {source.line(one.begin)})"
-        captured = ", ".join(("&", *one.variables))
+        # A lambda captures a variable with static storage only by a copy with a name.
+        names = dict.fromkeys(one.variables)
+        captured = ", ".join(("&", *(f"{name} = {name}" for name in names)))
         yield Insertion(one.begin, -2, f'{region}.copy("{name}", [{captured}] {{ ')
         yield Insertion(one.end, -2, " }); ")
     if part.copies:

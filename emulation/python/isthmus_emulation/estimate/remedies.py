@@ -38,6 +38,7 @@ from isthmus_emulation.estimate.structure import (
     loops_in,
     statements_in,
 )
+from isthmus_emulation.region import LoopKind
 
 MOST_REGISTERS: Final = 1024
 """Most elements of an array that HLS partitions completely (UG1399, ARRAY_PARTITION)."""
@@ -53,7 +54,7 @@ _SUMS, _TURN, _JOIN, _JOINED = "partial sums", "turn", "join", "joined"
 class _Idea(NamedTuple):
     """A change of the source, before its costs are known."""
 
-    kind: str
+    kind: LoopKind
     name: str
     number: int
     code: Code
@@ -78,7 +79,7 @@ def changes(
         estimate: Returns the costs of a code's loops by the rules of HLS.
 
     """
-    found: dict[tuple[str, str], Change] = {}
+    found: dict[tuple[LoopKind, str], Change] = {}
     for idea in _ideas(code, before):
         if (idea.kind, idea.name) in found or len(found) == _MOST_CHANGES:
             continue
@@ -88,8 +89,8 @@ def changes(
             joins = costs.pop(number)
             added += joins.entry + joins.iteration.times(idea.number)
         if idea.loop in costs:
-            one = costs[idea.loop]
-            costs[idea.loop] = msgspec.structs.replace(one, entry=one.entry + added)
+            cost = costs[idea.loop]
+            costs[idea.loop] = msgspec.structs.replace(cost, entry=cost.entry + added)
         if _times(costs) != _times(before):
             found[idea.kind, idea.name] = Change(
                 idea.kind, idea.name, idea.number, tuple(costs[n] for n in sorted(costs)),
@@ -104,8 +105,8 @@ def _times(costs: Mapping[int, Cost]) -> dict[int, tuple[Span, Span]]:
 
 def _last(code: Code) -> int:
     """Returns the largest number of a counter in the source."""
-    every = (one for of in code.functions.values() for one in statements_in(of.body))
-    return max((one.number for one in every if isinstance(one, Loop | Process)), default=0)
+    statements = (s for function in code.functions.values() for s in statements_in(function.body))
+    return max((s.number for s in statements if isinstance(s, Loop | Process)), default=0)
 
 
 def _ideas(code: Code, costs: Mapping[int, Cost]) -> Iterator[_Idea]:
@@ -127,8 +128,8 @@ def _partial_sums(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
     kinds: list[tuple[str, Number]] = []
 
     def is_sum(value: Expression) -> bool:
-        is_one = isinstance(value, Variable) and value.name == name
-        return is_one or (isinstance(value, Element) and value.array == name)
+        is_variable = isinstance(value, Variable) and value.name == name
+        return is_variable or (isinstance(value, Element) and value.array == name)
 
     def with_sums(loop: Loop) -> tuple[Statement, ...]:
         turn = Variable(loop.variable or _TURN)
@@ -137,12 +138,12 @@ def _partial_sums(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
         def in_turn(value: Expression) -> Expression:
             return Element(_SUMS, (place,)) if is_sum(value) else value
 
-        for one in statements_in(loop.body):
-            if isinstance(one, Assign) and is_sum(one.target):
-                targets.append(one.target)
+        for statement in statements_in(loop.body):
+            if isinstance(statement, Assign) and is_sum(statement.target):
+                targets.append(statement.target)
                 kinds.extend(
                     (part.kind, part.number)
-                    for part in expressions_in(one)
+                    for part in expressions_in(statement)
                     if isinstance(part, Operation) and any(map(is_sum, part.operands))
                 )
         if not targets or not kinds:
@@ -155,74 +156,86 @@ def _partial_sums(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
         )
         target = targets[0]
         joined = target if isinstance(target, Variable) else Variable(_JOINED)
-        kind, of = kinds[0]
-        bits = 64 if of == "double" else 32
-        add = Operation(kind, of, bits, (joined, Element(_SUMS, (Variable(_JOIN),))))
+        kind, number_type = kinds[0]
+        bits = 64 if number_type == "double" else 32
+        add = Operation(kind, number_type, bits, (joined, Element(_SUMS, (Variable(_JOIN),))))
         joins = Loop(_last(code) + 1, loop.line, (Assign(joined, add),), _JOIN, cause.sums)
-        stored = Assign(target, Operation(kind, of, bits, (target, joined)))
+        stored = Assign(target, Operation(kind, number_type, bits, (target, joined)))
         behind = () if joined is target else (stored,)
         return (Clear(_SUMS, cause.sums), sums, joins, *behind)
 
     changed = rewriting.with_loop(code, number, with_sums)
     if targets and kinds:
-        there = _placed(changed, {_SUMS: Storage("registers")})
-        there = msgspec.structs.replace(there, sizes={**code.sizes, _SUMS: (cause.sums,)})
-        yield _Idea("partial sums", _base(name), cause.sums, there, number)
+        changed = _placed(changed, {_SUMS: Storage("registers")})
+        changed = msgspec.structs.replace(changed, sizes={**code.sizes, _SUMS: (cause.sums,)})
+        yield _Idea("partial sums", _base(name), cause.sums, changed, number)
 
 
 def _of_dependence(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
-    """Yields a local array in place of memory, or several tables in place of one in a RAM."""
     (name,) = cause.arrays
     storage = code.storage.get(name)
     if storage is None:
         return
     if storage.kind == "memory":
-        local = _placed(code, {name: Storage("ram")})
-        yield _Idea("local array", _base(name), 0, local, number, Span(0, 0), (name,),
-                    "before and after")  # fmt: skip
+        yield _local_array(code, number, name)
     elif storage.kind == "ram" and not storage.port and cause.is_sum and name in code.sizes:
-        count = 2 ** math.ceil(math.log2(cause.cycles))
+        yield from _tables(code, number, name, 2 ** math.ceil(math.log2(cause.cycles)))
+
+
+def _local_array(code: Code, number: int, name: str) -> _Idea:
+    """Returns the change that puts an array in memory into the kernel."""
+    changed = _placed(code, {name: Storage("ram")})
+    return _Idea("local array", _base(name), 0, changed, number, Span(0, 0), (name,),
+                 "before and after")  # fmt: skip
+
+
+def _tables(code: Code, number: int, name: str, count: int) -> Iterator[_Idea]:
+    """Yields ``count`` tables, which a loop uses in turn, in place of one in a RAM."""
+
+    def with_tables(loop: Loop) -> tuple[Statement, ...]:
+        if not _only_adds(loop, name):
+            return (loop,)
+        turn = Operation("remainder", operands=(Variable(loop.variable or _TURN),
+                                                Constant(count)))  # fmt: skip
+
+        def in_turn(value: Expression) -> Expression:
+            if isinstance(value, Element) and value.array == name:
+                return Element(name, (turn, *value.indices))
+            return value
+
+        said = {"variable": _base(name), "inter": "", "distance": str(count), "true": ""}
+        body = rewriting.mapped(loop.body, in_turn)
+        pragmas = (*loop.pragmas, Pragma("dependence", said))
+        return (msgspec.structs.replace(loop, body=body, pragmas=pragmas),)
+
+    changed = rewriting.with_loop(code, number, with_tables)
+    if changed != code:
+        banks = count * code.storage[name].banks
+        changed = _placed(changed, {name: Storage("ram", banks, True)})
         elements = math.prod(code.sizes[name])
-
-        def with_tables(loop: Loop) -> tuple[Statement, ...]:
-            if not _only_adds(loop, name):
-                return (loop,)
-            turn = Operation("remainder", operands=(Variable(loop.variable or _TURN),
-                                                    Constant(count)))  # fmt: skip
-
-            def in_turn(value: Expression) -> Expression:
-                if isinstance(value, Element) and value.array == name:
-                    return Element(name, (turn, *value.indices))
-                return value
-
-            said = {"variable": _base(name), "inter": "", "distance": str(count), "true": ""}
-            body = rewriting.mapped(loop.body, in_turn)
-            pragmas = (*loop.pragmas, Pragma("dependence", said))
-            return (msgspec.structs.replace(loop, body=body, pragmas=pragmas),)
-
-        tables = rewriting.with_loop(code, number, with_tables)
-        if tables != code:
-            tables = _placed(tables, {name: Storage("ram", count * storage.banks, True)})
-            joins = Span(elements, elements + 8)  # all tables are read at once, and added
-            yield _Idea("tables", _base(name), count, tables, number, joins)
+        joins = Span(elements, elements + 8)  # all tables are read at once, and added
+        yield _Idea("tables", _base(name), count, changed, number, joins)
 
 
 def _only_adds(loop: Loop, array: str) -> bool:
     """Whether a loop uses an array only to add to its elements, so that tables give the same."""
-    reads = []
-    for one in statements_in(loop.body):
-        of = [part for part in expressions_in(one) if isinstance(part, Element)]
-        there = [part for part in of if part.array == array]
-        is_target = isinstance(one, Assign) and isinstance(one.target, Element)
-        if is_target and one.target.array == array:  # type: ignore[union-attr]
-            if there != [one.target] or not isinstance(one.value, Operation):  # type: ignore[union-attr]
+    adds = False
+    for statement in statements_in(loop.body):
+        parts = expressions_in(statement)
+        elements = [part for part in parts if isinstance(part, Element) and part.array == array]
+        target = statement.target if isinstance(statement, Assign) else None
+        if isinstance(target, Element) and target.array == array:
+            if elements != [target] or not _adds_to(target, statement):
                 return False
-            if one.value.kind != "add" or one.target not in one.value.operands:  # type: ignore[union-attr]
-                return False
-        elif there or any(isinstance(p, Array) and p.name == array for p in expressions_in(one)):
+            adds = True
+        elif elements or any(isinstance(p, Array) and p.name == array for p in parts):
             return False
-        reads += there
-    return bool(reads)
+    return adds
+
+
+def _adds_to(target: Element, statement: Statement) -> bool:
+    value = statement.value if isinstance(statement, Assign) else None
+    return isinstance(value, Operation) and value.kind == "add" and target in value.operands
 
 
 def _of_ports(code: Code, cause: Cause) -> Iterator[_Idea]:
@@ -231,7 +244,10 @@ def _of_ports(code: Code, cause: Cause) -> Iterator[_Idea]:
     first = next(iter(storages.values()), Storage("registers"))
     if first.kind == "memory":
         if len(storages) > 1:
-            apart = {n: msgspec.structs.replace(one, port=n) for n, one in storages.items()}
+            apart = {
+                name: msgspec.structs.replace(storage, port=name)
+                for name, storage in storages.items()
+            }
             names = ", ".join(map(_base, storages))
             yield _Idea("own ports", names, len(storages), _placed(code, apart))
         elif cause.copies > 1:
@@ -260,33 +276,33 @@ def _shift_registers(code: Code) -> Iterator[_Idea]:
     ``h[k]`` stay in registers, too.
     """
     for outer in loops_in(code.functions[code.top].body):
-        inner = [one for one in outer.body if isinstance(one, Loop) and not one.is_unrolled]
+        inner = [s for s in outer.body if isinstance(s, Loop) and not s.is_unrolled]
         if outer.variable is None or not inner or any(map(_holds_loop, inner)):
             continue
         windows, kept = _windows(code, outer, inner)
         if not windows:
             continue
-        unrolled = tuple(_unrolled(one) if one in inner else one for one in outer.body)
-        pragmas = tuple(one for one in outer.pragmas if one.name != "pipeline")
-        one = msgspec.structs.replace(outer, body=unrolled, pragmas=pragmas)
-        changed = rewriting.with_loop(code, outer.number, lambda _, one=one: (one,))  # type: ignore[misc]
+        body = tuple(_unrolled(s) if s in inner else s for s in outer.body)
+        pragmas = tuple(pragma for pragma in outer.pragmas if pragma.name != "pipeline")
+        loop = msgspec.structs.replace(outer, body=body, pragmas=pragmas)
+        changed = rewriting.with_loop(code, outer.number, lambda _, loop=loop: (loop,))  # type: ignore[misc]
         arguments = (*windows, *kept)
         changed = _placed(changed, {name: Storage("registers") for name in arguments})
-        slowest = next((loop for loop in inner if loop.trips is None), inner[0])
+        slowest = next((tap for tap in inner if tap.trips is None), inner[0])
         name = ", ".join(map(_base, windows))
         yield _Idea("shift register", name, 0, changed, outer.number, Span(0, 0), arguments,
                     "in one loop", slowest.number)  # fmt: skip
 
 
 def _holds_loop(loop: Loop) -> bool:
-    return any(not one.is_unrolled for one in loops_in(loop.body))
+    return any(not inner.is_unrolled for inner in loops_in(loop.body))
 
 
-def _unrolled(statement: Loop) -> Loop:
-    pragmas = tuple(one for one in statement.pragmas if one.name not in {"pipeline", "unroll"})
+def _unrolled(loop: Loop) -> Loop:
+    pragmas = tuple(p for p in loop.pragmas if p.name not in {"pipeline", "unroll"})
     return msgspec.structs.replace(
-        statement,
-        trips=statement.trips or _ASSUMED_TRIPS,
+        loop,
+        trips=loop.trips or _ASSUMED_TRIPS,
         pragmas=(*pragmas, Pragma("unroll")),
     )
 
@@ -298,7 +314,7 @@ def _windows(code: Code, outer: Loop, inner: list[Loop]) -> tuple[list[str], lis
     """
     windows: list[str] = []
     kept: list[str] = []
-    changed = {one.name for loop in inner for one in _assigned(loop.body)} - {
+    changed = {variable.name for loop in inner for variable in _assigned(loop.body)} - {
         loop.variable for loop in inner
     }
     for loop in inner:
@@ -322,13 +338,13 @@ def _windows(code: Code, outer: Loop, inner: list[Loop]) -> tuple[list[str], lis
                 if by not in {0, 1}:
                     return [], []
                 (windows if by else kept).append(part.array)
-    return list(dict.fromkeys(windows)), [one for one in dict.fromkeys(kept) if one not in windows]
+    return list(dict.fromkeys(windows)), [n for n in dict.fromkeys(kept) if n not in windows]
 
 
 def _assigned(body: Iterable[Statement]) -> Iterator[Variable]:
-    for one in statements_in(body):
-        if isinstance(one, Assign) and isinstance(one.target, Variable):
-            yield one.target
+    for statement in statements_in(body):
+        if isinstance(statement, Assign) and isinstance(statement.target, Variable):
+            yield statement.target
 
 
 def _placed(code: Code, places: Mapping[str, Storage]) -> Code:

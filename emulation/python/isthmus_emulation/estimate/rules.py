@@ -110,7 +110,6 @@ class _Pipeline(NamedTuple):
     why: str
     ahead: int
     """Most words that the pipeline holds on the way to a stream."""
-    partial_sums: int = 0
     causes: tuple[Cause, ...] = ()
     """Causes of the interval, as in ``Cost``."""
 
@@ -160,21 +159,23 @@ class _Rules:
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
         found: _Pipeline | None = None, is_pipelined: bool = False, ahead: float = 0,
     ) -> None:  # fmt: skip
-        """Keeps a loop's cost; a loop that is reached in several ways has a range of costs."""
+        """Keeps a loop's cost; a loop that is reached in several ways has a range of costs.
+
+        The reason is that of the slowest way.
+        """
         self._deepest = max(self._deepest, ahead)
         before = self._costs.get(number)
+        causes = found.causes if found else ()
         iteration = Span(iteration.least * self._share, iteration.most * self._most_share)
         entry = Span(entry.least * self._share, entry.most * self._most_share)
         if before is not None:
+            if not why or before.iteration.most > iteration.most:
+                why, causes = before.why, before.causes
             iteration = iteration.or_else(before.iteration)
             entry = entry.or_else(before.entry)
-            why = why or before.why
             ahead = max(ahead, before.ahead)
         words = math.ceil(ahead)
-        sums, causes = (found.partial_sums, found.causes) if found else (0, ())
-        self._costs[number] = Cost(
-            number, line, iteration, entry, why, is_pipelined, sums, words, causes
-        )
+        self._costs[number] = Cost(number, line, iteration, entry, why, is_pipelined, words, causes)
 
     # Functions for code that is not pipelined
 
@@ -520,19 +521,17 @@ class _Rules:
         reasons = [Reason(Span(wanted, wanted), "as its pragma says")]
         for name, path in result.carried.items():
             needs = max(1, whole(path.cycles))
-            sums = needs if path.adds_up else 0
-            cause = Cause("chain", needs, (name,), sums)
-            reasons.append(Reason(Span(needs, needs), path.slowest, sums, cause))
+            cause = Cause("chain", needs, (name,), needs if path.adds_up else 0)
+            reasons.append(Reason(Span(needs, needs), path.slowest, cause))
         reasons.append(Reason(*self._intervals.until_left(result)))
         reasons.append(self._intervals.ports(result, fast))
         reasons += self._intervals.through_memory(result, variables)
         reasons += [Reason(Span(turns, turns), why) for turns, why in self._turns(result)]
-        rest = max(reason.interval.most for reason in reasons if not reason.sums)
         interval = Span(
             max(1, *(reason.interval.least for reason in reasons)),
             max(1, *(reason.interval.most for reason in reasons)),
         )
-        most, why, sums, _ = max(reasons, key=lambda reason: reason.interval.most)
+        most, why, _ = max(reasons, key=lambda reason: reason.interval.most)
         causes = tuple(
             reason.cause
             for reason in reasons
@@ -550,7 +549,7 @@ class _Rules:
             )
         deep = _scheduled(depth, self._intervals.waits(result)) + requests
         ahead = depth + 1 + behind
-        return _Pipeline(interval, deep, text, ahead, sums if most.most > rest else 0, causes)
+        return _Pipeline(interval, deep, text, ahead, causes)
 
     def _turns(self, result: Result) -> list[tuple[int, str]]:
         """Cycles in which ALLOCATION's instances serve all uses, and the pragma as the reason."""

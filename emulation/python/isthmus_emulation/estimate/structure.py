@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from isthmus_emulation.region import LoopKind
+
 Number = Literal["integer", "half", "float", "double"]
 """Kinds of arithmetic, which differ in latency. ``ap_int`` and ``ap_fixed`` are integers."""
 
@@ -353,8 +355,6 @@ class Cost(msgspec.Struct, frozen=True):
     why: str
     """Reason for the interval, ``II 7: floating-point sum``; empty if it is not bounded."""
     is_pipelined: bool = False
-    partial_sums: int = 0
-    """Number of partial sums that give the loop a shorter II; 0: partial sums do not help."""
     ahead: int = 0
     """Most words on the way to a stream that the loop's pipeline or process holds."""
     causes: tuple[Cause, ...] = ()
@@ -380,8 +380,7 @@ class Cause(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """A change of the source, and the costs of the kernel's loops with it."""
 
-    kind: str
-    """One of ``isthmus_emulation.region.LOOP_KINDS``."""
+    kind: LoopKind
     name: str
     """Variable, arguments or array that changes."""
     count: int

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -102,16 +103,17 @@ class Waiting {
   void* stacks_ = MAP_FAILED;
 };
 
-/// Calls `body` for each item of the group that the registers name. If a program starts the kernel
-/// without OpenCL, the registers are empty: then one group of the required size runs.
+/// Calls `body` for each item of the group that the registers name. A group has the required size
+/// in each dimension: XRT compares that size with the program's in the range's dimensions alone.
+/// If a program starts the kernel without OpenCL, the registers are empty: then one group runs.
 template <class Body>
 void run_group(const std::uint64_t* registers, const Three& required, bool waits, Body body) {
   std::memcpy(&work, registers, sizeof(work));
   std::size_t count = 1;
   for (std::size_t d = 0; d < 3; ++d) {
-    const std::size_t alone = required[d] != 0 ? required[d] : 1;
-    work.local[d] = work.local[d] != 0 ? work.local[d] : alone;
-    work.size[d] = work.size[d] != 0 ? work.size[d] : work.local[d];
+    const std::size_t given = work.local[d] != 0 ? work.local[d] : 1;
+    work.local[d] = required[d] != 0 ? required[d] : given;
+    work.size[d] = std::max(work.size[d], work.local[d]);
     count *= work.local[d];
   }
   work.dimensions = work.dimensions != 0 ? work.dimensions : 1;

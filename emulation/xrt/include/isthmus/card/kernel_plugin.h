@@ -127,8 +127,8 @@ struct isthmus_kernel_run {
   int (*phases)(void* card, uint64_t times, double least, double cycles, double most);
 
   /* Answers of versions 10 and 11, which the card no longer reads: see `change`. */
-  uint32_t partial_sums;
-  double spared_cycles;
+  uint32_t unused_sums;
+  double unused_cycles;
 
   /* Since version 11, for code that works on a copy of a buffer: reports that the run has read the
    * buffer within the `bytes` from `address` on. Called once for each range. */

@@ -35,7 +35,8 @@ struct BufferOutput {
   NamedArgument writer;
   std::uint64_t run = 0;  ///< number of the run
   RunOrigin origin{};
-  Pieces written{};         ///< addresses that the run wrote to
+  std::vector<std::uint64_t> scalars{};  ///< values of the run's arguments that are no buffers
+  Pieces written{};                      ///< addresses that the run wrote to
   bool fresh = false;       ///< whether the program has sent data since it last read the buffer
   std::uint32_t since = 0;  ///< HostLooks' count of looks at the run's first write
   Pieces taken{};           ///< addresses that the program has read since the run

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <istream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct MemoryRange {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::string name;
+
+  /// Returns N of the name DDR[N]; nothing for other names (banks.cpp).
+  [[nodiscard]] std::optional<std::size_t> number_of_ddr() const;
 };
 
 struct ArgumentPlace {
@@ -81,6 +85,8 @@ struct Description {
   std::vector<MemoryRange> memories;
   std::vector<ComputeUnit> units;
   std::vector<StreamPlace> streams;
+  /// Banks that the board has before DDR[0] and that the description does not list.
+  std::size_t before_ddr = 0;
 
   /// Parses a description. Throws DescriptionError for any other text.
   static Description parse(std::istream& text);
@@ -88,7 +94,8 @@ struct Description {
   /// Returns the memory that contains an address, or null.
   [[nodiscard]] const MemoryRange* memory_of(std::uint64_t address) const;
   /// Returns the number of the bank that contains an address. DDR behind HBM continues HBM's
-  /// numbers: bank 32 follows 32 banks of HBM. Memory in the FPGA has numbers of its own.
+  /// numbers, listed or not: bank 32 follows 32 banks of HBM. Memory in the FPGA has numbers of its
+  /// own.
   [[nodiscard]] std::size_t bank_of(std::uint64_t address) const;
   /// Returns the names of the memories that an argument reaches: "DDR[0] and HOST[0]" (banks.cpp).
   [[nodiscard]] std::string names_of(const ArgumentPlace& argument) const;

@@ -124,7 +124,7 @@ class Device {
   };
 
   /// These throw CardError for memories that the board lacks (banks.cpp).
-  void check_memories() const;
+  void check_memories();
   void check_memory(const MemoryRange& range) const;
   void check_clock();
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);

@@ -159,7 +159,8 @@ class Reach {
   ProgramMemory* host_;
   Warnings* warnings_;
   const ComputeUnit* unit_;
-  std::vector<Buffer> buffers_;  ///< buffers of the arguments, sorted by address
+  std::vector<Buffer> buffers_;         ///< buffers of the arguments, sorted by address
+  std::vector<std::uint64_t> scalars_;  ///< values of the arguments that are no buffers
   std::vector<Traffic> traffic_;
   std::uint64_t run_;  ///< number that the card gave the run
   RunOrigin origin_;

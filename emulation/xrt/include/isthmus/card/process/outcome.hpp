@@ -19,12 +19,12 @@ enum class Source : std::uint8_t {
   unknown     ///< nothing: only reads and writes take time
 };
 
-/// A change of a kernel's source, and what it spares in a run.
+/// A change of a kernel's source, and what it saves in a run.
 struct LoopChange {
   std::string kind{};       ///< such as "partial sums"
   std::string name{};       ///< variable or arguments that change
   std::uint64_t count = 0;  ///< number that the change needs; 0: none
-  Time spared = 0;          ///< below 0 if the run takes longer
+  Time saved = 0;           ///< below 0 if the run takes longer
   std::uint64_t bytes = 0;  ///< bytes that the run moves with the change
 };
 
@@ -39,7 +39,7 @@ struct Computing {
   Time first_words = 0;  ///< time in which loops wait for memory's first word
   std::vector<LoopChange> changes{};
 
-  /// Adds what changes spare in a further run.
+  /// Adds what changes save in a further run.
   void add(const std::vector<LoopChange>& more) {
     for (const LoopChange& next : more) {
       const auto same = std::ranges::find_if(changes, [&next](const LoopChange& known) {
@@ -48,7 +48,7 @@ struct Computing {
       if (same == changes.end()) {
         changes.push_back(next);
       } else {
-        same->spared += next.spared;
+        same->saved += next.saved;
         same->bytes += next.bytes;
       }
     }
