@@ -18,7 +18,7 @@ using process::CardSlot;
 constexpr std::int64_t femtoseconds = 1'000'000;  ///< femtoseconds in a nanosecond
 /// Longest patience of a card (`CardSlot::patience_fs`): 2 hours. Times are femtoseconds in 64
 /// bits, whose signed differences end at 2.5 hours.
-constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;
+constexpr Nanoseconds longest_patience = Nanoseconds{2} * 3600 * 1'000'000'000;
 /// Pause before a thread checks again whether its call may begin or end.
 constexpr Nanoseconds shortest_nap = 20'000;
 constexpr Nanoseconds longest_nap = 1'000'000;
@@ -35,11 +35,11 @@ std::uint64_t in_femtoseconds(Nanoseconds time) {
   return static_cast<std::uint64_t>(time) * static_cast<std::uint64_t>(femtoseconds);
 }
 
-/// Converts a card's time to nanoseconds, rounded up. `near` is a time at most 2 hours away, which
-/// resolves the wrap at 2^64 fs.
-Nanoseconds in_nanoseconds(std::uint64_t time, Nanoseconds near = began) {
-  const auto ahead = static_cast<std::int64_t>(time - in_femtoseconds(near));
-  return near + (ahead + (ahead > 0 ? femtoseconds - 1 : 0)) / femtoseconds;
+/// Converts a card's time to nanoseconds, rounded up. `reference` is a time at most 2 hours away,
+/// which resolves the wrap at 2^64 fs.
+Nanoseconds in_nanoseconds(std::uint64_t time, Nanoseconds reference) {
+  const auto difference = static_cast<std::int64_t>(time - in_femtoseconds(reference));
+  return reference + (difference + (difference > 0 ? femtoseconds - 1 : 0)) / femtoseconds;
 }
 
 /// Returns whether no card has an event before `time` left.
@@ -53,8 +53,12 @@ bool cards_are_beyond(Nanoseconds time) {
   });
 }
 
-/// Does what `is_next` does, for a thread in a call, which advances the cards itself. With
-/// `in_turn` the thread must also be the first of the threads with equal times.
+/// Returns whether a thread in a call may advance to `time`, because no other thread and no
+/// deadline is before. Unlike `is_next` it ignores events of cards, because calls advance the
+/// cards. It needs no limit of disturbed checks: a thread that acts meanwhile gets to `time` and
+/// disturbs no more. With `in_turn` the thread must also be the first of the threads with equal
+/// times. A deadline at `time` may end before or after: a card's event is rounded up to `time`, so
+/// each could wait for the other.
 bool is_next_in_call(Nanoseconds time, bool in_turn) {
   if (program_time.others_are_parked() && deadlines.earliest() >= time) {
     return true;
@@ -79,7 +83,7 @@ thread_local constinit int disturbed = 0;
 
 }  // namespace
 
-bool has_card() { return program_time.has_started(); }
+bool time_has_started() { return program_time.has_started(); }
 
 bool is_next(Nanoseconds time) {
   // Threads are read one after another. A thread that was read as waiting may be woken, and the
@@ -96,7 +100,7 @@ bool is_next(Nanoseconds time) {
   return false;
 }
 
-bool kernel_runs() {
+bool card_is_busy() {
   return std::ranges::any_of(cards, [](const std::atomic<CardSlot*>& card) {
     const CardSlot* const slot = card;
     return slot != nullptr && (slot->busy != 0 || slot->pending != 0);
@@ -137,20 +141,21 @@ ISTHMUS_INTERPOSED void isthmus_clock_close(process::CardSlot* slot) {
 }
 
 ISTHMUS_INTERPOSED std::uint64_t isthmus_clock_enter() {
-  if (!has_card()) {
+  if (!time_has_started()) {
     return 0;
   }
-  began = program_time.enter(Doing::leaving);
+  began = program_time.enter(Doing::in_call);
   last_began = began;
   await(began, true);
   return in_femtoseconds(began);
 }
 
-ISTHMUS_INTERPOSED void isthmus_clock_tell(process::CardSlot* slot, std::uint64_t time) {
-  const Nanoseconds now = in_nanoseconds(time);
+ISTHMUS_INTERPOSED void isthmus_clock_publish(process::CardSlot* slot, std::uint64_t time) {
+  // card_page.hpp documents these fields of the slot.
+  const Nanoseconds now = in_nanoseconds(time, began);
   const Nanoseconds deadline = deadlines.earliest();
   const Nanoseconds next = std::min(deadline, program_time.earliest_other());
-  const Nanoseconds left = std::clamp<Nanoseconds>(next - now, 0, most_ahead);
+  const Nanoseconds left = std::clamp<Nanoseconds>(next - now, 0, longest_patience);
   slot->patience_fs = in_femtoseconds(left);
   slot->alone = left > 0 ? 1 : 0;
   slot->stuck = deadline == Deadlines::none && program_time.others_wait() ? 1 : 0;
@@ -158,8 +163,8 @@ ISTHMUS_INTERPOSED void isthmus_clock_tell(process::CardSlot* slot, std::uint64_
 
 ISTHMUS_INTERPOSED void isthmus_clock_aim_at_nothing() { program_time.aim(VirtualTime::never); }
 
-ISTHMUS_INTERPOSED int isthmus_clock_reaches(std::uint64_t time) {
-  const Nanoseconds goal = in_nanoseconds(time);
+ISTHMUS_INTERPOSED int isthmus_clock_reach_or_aim(std::uint64_t time) {
+  const Nanoseconds goal = in_nanoseconds(time, began);
   if (is_next_in_call(goal, true)) {
     return 1;
   }
@@ -168,14 +173,14 @@ ISTHMUS_INTERPOSED int isthmus_clock_reaches(std::uint64_t time) {
 }
 
 ISTHMUS_INTERPOSED int isthmus_clock_is_next(std::uint64_t time) {
-  return has_card() && is_next_in_call(in_nanoseconds(time, last_began), false) ? 1 : 0;
+  return time_has_started() && is_next_in_call(in_nanoseconds(time, last_began), false) ? 1 : 0;
 }
 
 ISTHMUS_INTERPOSED void isthmus_clock_leave(std::uint64_t time, int reached) {
-  if (!has_card()) {
+  if (!time_has_started()) {
     return;
   }
-  const Nanoseconds goal = in_nanoseconds(time);
+  const Nanoseconds goal = in_nanoseconds(time, began);
   // If the call ends where it began, `enter` has already waited for all earlier events.
   if (reached == 0 && goal > began && !is_next_in_call(goal, false)) {
     program_time.aim(goal);

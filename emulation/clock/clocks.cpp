@@ -21,7 +21,8 @@ timespec as_timespec(Nanoseconds time) {
   return {.tv_sec = time / second, .tv_nsec = time % second};
 }
 
-timespec wall_clock() {
+/// Returns CLOCK_REALTIME as the program sees it: virtual once virtual time has started.
+timespec programs_realtime() {
   timespec time{};
   clock_gettime(CLOCK_REALTIME, &time);
   return time;
@@ -30,7 +31,7 @@ timespec wall_clock() {
 }  // namespace
 
 ISTHMUS_INTERPOSED int clock_gettime(clockid_t clock, timespec* time) noexcept {
-  if (!has_card() || !keeps(clock)) {
+  if (!time_has_started() || !keeps(clock)) {
     return real_clock_gettime(clock, time);
   }
   *time = as_timespec(clock_now(clock));
@@ -42,7 +43,7 @@ ISTHMUS_INTERPOSED int gettimeofday(timeval* time, void* zone) noexcept {
   if (zone != nullptr) {
     *static_cast<struct timezone*>(zone) = {};
   }
-  const timespec now = wall_clock();
+  const timespec now = programs_realtime();
   *time = {.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
   return 0;
 }
@@ -53,7 +54,7 @@ ISTHMUS_INTERPOSED int __gettimeofday(timeval* time, void* zone) noexcept {
 }
 
 ISTHMUS_INTERPOSED std::time_t time(std::time_t* into) noexcept {
-  const std::time_t now = wall_clock().tv_sec;
+  const std::time_t now = programs_realtime().tv_sec;
   if (into != nullptr) {
     *into = now;
   }
@@ -61,7 +62,7 @@ ISTHMUS_INTERPOSED std::time_t time(std::time_t* into) noexcept {
 }
 
 ISTHMUS_INTERPOSED int ftime(timeb* time) {
-  const timespec now = wall_clock();
+  const timespec now = programs_realtime();
   constexpr long nanoseconds_of_a_millisecond = 1'000'000;
   *time = {.time = now.tv_sec,
            .millitm = static_cast<unsigned short>(now.tv_nsec / nanoseconds_of_a_millisecond),
@@ -73,7 +74,7 @@ ISTHMUS_INTERPOSED int ftime(timeb* time) {
 /// Returns the system's ticks, plus virtual time minus real time.
 ISTHMUS_INTERPOSED clock_t times(tms* used) noexcept {
   const clock_t real = real_times(used);
-  if (!has_card() || real == -1) {
+  if (!time_has_started() || real == -1) {
     return real;
   }
   const Nanoseconds tick = second / sysconf(_SC_CLK_TCK);
@@ -84,6 +85,6 @@ ISTHMUS_INTERPOSED int timespec_get(timespec* time, int base) noexcept {
   if (base != TIME_UTC) {
     return 0;
   }
-  *time = wall_clock();
+  *time = programs_realtime();
   return base;
 }

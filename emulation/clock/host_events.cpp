@@ -56,7 +56,7 @@ void make() {
 
 bool lists_host_events() {
   make();
-  return file >= 0 && has_card();
+  return file >= 0 && time_has_started();
 }
 
 void list_host_event(const char* kind, const char* name, Nanoseconds begin, Nanoseconds end,
@@ -88,9 +88,9 @@ HostCopy::HostCopy(std::uint64_t bytes) : bytes_(lists_host_events() ? bytes : 0
 HostCopy::~HostCopy() {
   if (bytes_ > 0) {
     const Nanoseconds end = program_time.now();
-    const bool counted = program_time.count(false);
+    const bool counted = program_time.set_computing_counts(false);
     list_host_event("host copy", "", begin_, end, bytes_);
-    program_time.count(counted);
+    program_time.set_computing_counts(counted);
   }
 }
 
@@ -108,8 +108,8 @@ ISTHMUS_INTERPOSED void isthmus_region(const char* name) {
   // A tab or newline in the name would end the line's field.
   std::ranges::replace_if(plain, [](char letter) { return letter == '\t' || letter == '\n'; }, ' ');
   const Nanoseconds now = program_time.now();
-  const bool counted = program_time.count(false);
+  const bool counted = program_time.set_computing_counts(false);
   list_call(now, now);
   list_host_event("region", plain.data(), now, now, 0);
-  program_time.count(counted);
+  program_time.set_computing_counts(counted);
 }

@@ -27,7 +27,7 @@ constexpr std::size_t clocks = 12;
 
 process::Page* mapped = nullptr;
 /// Difference of each clock from the monotonic clock, when virtual time began.
-constinit std::array<Nanoseconds, clocks> ahead{};
+constinit std::array<Nanoseconds, clocks> offset_of_clock{};
 
 process::Page* map_page() {
   const char* path = std::getenv(process::page_variable);
@@ -99,13 +99,13 @@ std::size_t Stamps::index_of(const void* place) {
 }
 
 void put_stamp(const void* place) {
-  if (has_card()) {
+  if (time_has_started()) {
     stamps.put(place, program_time.now());
   }
 }
 
 void follow_stamp(const void* place) {
-  if (has_card() && stamps.at(place) > VirtualTime::seen()) {
+  if (time_has_started() && stamps.at(place) > VirtualTime::seen()) {
     program_time.raise(stamps.at(place));
   }
 }
@@ -148,17 +148,17 @@ void start_time() {
   const Nanoseconds now = real_time(CLOCK_MONOTONIC);
   for (std::size_t clock = 0; clock < clocks; ++clock) {
     if (keeps(static_cast<clockid_t>(clock))) {
-      ahead[clock] = real_time(static_cast<clockid_t>(clock)) - now;
+      offset_of_clock[clock] = real_time(static_cast<clockid_t>(clock)) - now;
     }
   }
   // A coarse clock lags by up to a step; the virtual one does not.
-  ahead[CLOCK_REALTIME_COARSE] = ahead[CLOCK_REALTIME];
-  ahead[CLOCK_MONOTONIC_COARSE] = 0;
+  offset_of_clock[CLOCK_REALTIME_COARSE] = offset_of_clock[CLOCK_REALTIME];
+  offset_of_clock[CLOCK_MONOTONIC_COARSE] = 0;
   program_time.start(now, mapped->clock == process::clock_of_card ? free_stretch : 0);
 }
 
 Nanoseconds clock_now(clockid_t clock) {
-  return program_time.now() + ahead[static_cast<std::size_t>(clock)];
+  return program_time.now() + offset_of_clock[static_cast<std::size_t>(clock)];
 }
 
 Deadlines::Wait* Deadlines::add(Nanoseconds deadline, const pthread_mutex_t* mutex) {

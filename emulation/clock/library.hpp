@@ -86,10 +86,11 @@ Nanoseconds clock_now(clockid_t clock);
 
 /// Starts virtual time; called when this process opens its first card.
 void start_time();
-/// Returns whether virtual time has started; before, all clocks are real.
-bool has_card();
-/// Returns whether a kernel of this process runs.
-bool kernel_runs();
+/// Returns whether virtual time has started, with the first card; before, all clocks are real. True
+/// also after all cards are closed, and in a fork's child.
+bool time_has_started();
+/// Returns whether a card of this process runs a kernel or has an event that is not done.
+bool card_is_busy();
 /// Returns whether the calling thread may advance to `time`, because nothing of the program happens
 /// before. No thread computes at an earlier time, no kernel's end is unseen, and no deadline is
 /// earlier.

@@ -64,8 +64,6 @@ int wait_for_rwlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* tim
   return result;
 }
 
-bool is_known(clockid_t clock) { return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC; }
-
 int wait_for_thread(pthread_t thread, void** value, clockid_t clock, const timespec* time) {
   int result = ETIMEDOUT;
   wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
@@ -99,7 +97,9 @@ int wait_for_semaphore(sem_t* semaphore, clockid_t clock, const timespec* time) 
 
 }  // namespace
 
-// The shim's own waits for mutexes take no virtual time.
+// The shim's own waits for mutexes take no virtual time. Unlocks pass on `seen` and not `now`,
+// which takes a system call: what the thread computed since it last read the clock is not passed
+// on.
 
 ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   const int result = real_lock(mutex);
@@ -110,7 +110,7 @@ ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
 }
 
 ISTHMUS_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  if (has_card() && !in_shim(__builtin_return_address(0))) {
+  if (time_has_started() && !in_shim(__builtin_return_address(0))) {
     stamps.put(mutex, VirtualTime::seen());
   }
   return real_unlock(mutex);
@@ -145,7 +145,7 @@ ISTHMUS_INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
 }
 
 ISTHMUS_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
-  if (has_card()) {  // `seen` and not `now`, which takes a system call
+  if (time_has_started()) {
     stamps.put(lock, VirtualTime::seen());
   }
   return real_rwlock_unlock(lock);
@@ -217,7 +217,7 @@ ISTHMUS_INTERPOSED int sem_wait(sem_t* semaphore) {
 }
 
 ISTHMUS_INTERPOSED int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* time) {
-  if (!is_time(time) || !follows(__builtin_return_address(0))) {
+  if (!is_known(clock) || !is_time(time) || !follows(__builtin_return_address(0))) {
     return real_sem_wait(semaphore, clock, time);
   }
   return wait_for_semaphore(semaphore, clock, time);

@@ -39,7 +39,7 @@ constinit OfXrt<void(void*, const void*, const void*, const Text*, int)> real_ke
 constinit OfXrt<void(void*, void*, const void*, const Text*, int)> real_kernel_of_handle(
     "_ZN3xrt6kernelC1EPvRKNS_4uuidERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEENS0_14cu_"
     "access_modeE");
-constinit OfXrt<void(void*, const void*)> real_run("_ZN3xrt3runC1ERKNS_6kernelE");
+constinit OfXrt<void(void*, const void*)> real_make_run("_ZN3xrt3runC1ERKNS_6kernelE");
 constinit OfXrt<void(void*, int, const void*, std::size_t)> real_set_value(
     "_ZN3xrt3run16set_arg_at_indexEiPKvm");
 constinit OfXrt<void(void*, int, const void*)> real_set_buffer(
@@ -51,7 +51,7 @@ constinit OfXrt<int(const void*, const void*)> real_wait(
     "_ZNK3xrt3run4waitERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE");
 constinit OfXrt<int(const void*, const void*)> real_wait2(
     "_ZNK3xrt3run5wait2ERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE");
-constinit OfXrt<int(const void*)> real_state("_ZNK3xrt3run5stateEv");
+constinit OfXrt<int(const void*)> real_state_of_run("_ZNK3xrt3run5stateEv");
 constinit OfXrt<int(void*)> real_abort("_ZN3xrt3run5abortEv");
 constinit OfXrt<void(void*)> real_stop("_ZN3xrt3run4stopEv");
 constinit OfXrt<void(void*, int, void*, void*)> real_add_callback(
@@ -97,7 +97,7 @@ bool is_under_way(const void* run) {
 struct Start {
   void* run = nullptr;
   bool done = false;
-  bool counted = false;  ///< whether the thread's computing must count again after the start
+  bool count_again = false;  ///< whether the thread's computing must count again after the start
 };
 thread_local constinit Start starting{};
 
@@ -122,8 +122,8 @@ void leave_setting() { setting = {}; }
 
 void leave_start() {
   end_start();
-  if (starting.counted) {
-    program_time.count(true);
+  if (starting.count_again) {
+    program_time.set_computing_counts(true);
   }
   end_starting(starting.run, starting.done);
 }
@@ -202,7 +202,7 @@ ISTHMUS_INTERPOSED void make_kernel_of_handle(void* kernel, void* device, const 
 }
 
 ISTHMUS_INTERPOSED void make_run(void* run, const void* kernel) {
-  real_run(run, kernel);
+  real_make_run(run, kernel);
   know_run(run, kernel);
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::make_run, kernel_of(run));
@@ -254,7 +254,7 @@ ISTHMUS_INTERPOSED void start_run(void* run) {
   number_start(run);
   // The first launch computes no time: a board's `driver.first_launch_ns` stands for its cold code.
   static constinit std::atomic<bool> has_started = false;
-  starting.counted = !has_started.exchange(true) && program_time.count(false);
+  starting.count_again = !has_started.exchange(true) && program_time.set_computing_counts(false);
   isthmus_call(start_now, nullptr, leave_start);
 }
 
@@ -262,7 +262,8 @@ ISTHMUS_INTERPOSED void start_run(void* run) {
 /// no limit.
 void check_endless_wait(const void* run, const void* timeout) {
   // A start by a run list changes the state, too.
-  if (*static_cast<const long*>(timeout) == 0 && is_unstarted(run) && real_state(run) == is_new) {
+  if (*static_cast<const long*>(timeout) == 0 && is_unstarted(run) &&
+      real_state_of_run(run) == is_new) {
     warn_of_unstarted(run);
   }
 }
@@ -295,7 +296,7 @@ ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) {
 }
 
 ISTHMUS_INTERPOSED int state_of_run(const void* run) {
-  const int state = real_state(run);
+  const int state = real_state_of_run(run);
   if (has_ended(state)) {
     note_waited(run);
     see_end_of(run);

@@ -1,4 +1,5 @@
-// Finds the real functions of libc at run time, for the functions that stand in front of them.
+// Finds the real functions of libc and XRT at run time, for the functions that stand in front of
+// them. A `Real` is named `real_` and the function; `real_time` and `really_sleep` mean wall time.
 #pragma once
 
 #include <dlfcn.h>

@@ -44,12 +44,13 @@ std::string_view library_of(const void* address) {
 }
 
 Role role_of(const void* creator, Routine* routine, const void* argument) {
-  // std::thread begins in libstdc++, with an object whose table of virtual functions is the
-  // creator's.
-  const void* code = library_of(creator).starts_with("libstdc++.so")
-                         ? *static_cast<void* const*>(argument)
-                         : reinterpret_cast<const void*>(routine);
-  const std::string_view library = library_of(code);
+  // std::thread begins in libstdc++, with an object whose first word points to its table of virtual
+  // functions, which lies in the creator's library. Threads of OpenCL's libraries run callbacks of
+  // the program and count as the program's.
+  const void* in_creator = library_of(creator).starts_with("libstdc++.so")
+                               ? *static_cast<void* const*>(argument)
+                               : reinterpret_cast<const void*>(routine);
+  const std::string_view library = library_of(in_creator);
   if (library.starts_with("libxrt_coreutil.so")) {
     return Role::runtime;
   }
@@ -70,12 +71,13 @@ void* started(void* argument) {
 
 ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                       Routine* routine, void* argument) noexcept {
+  // With `--clock wall` threads are registered as well: `pthread_join` wakes XRT's.
   auto* start = page() != nullptr ? static_cast<Start*>(std::malloc(sizeof(Start))) : nullptr;
   if (start == nullptr) {
     return real_create(thread, attributes, routine, argument);
   }
   const Role role = role_of(__builtin_return_address(0), routine, argument);
-  const Nanoseconds began = has_card() ? program_time.now() : 0;
+  const Nanoseconds began = time_has_started() ? program_time.now() : 0;
   // From now on other threads wait for the new thread, even before it runs.
   VirtualTime::Thread* const place = program_time.reserve(role, began);
   *start = {.routine = routine, .argument = argument, .role = role, .began = began, .place = place};

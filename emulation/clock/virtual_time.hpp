@@ -26,8 +26,10 @@ enum class Role : std::uint8_t {
 /// What a thread does, as far as other threads must wait for it.
 enum class Doing : std::uint8_t {
   unknown,  ///< computes or waits: its state in /proc says which
-  leaving,  ///< the thread is in a call into a card, and does nothing before its `goal`
-  waiting   ///< waits until a deadline or for a thread: its computing does not count
+  in_call,  ///< the thread is in a call into a card, and does nothing before its `goal`
+  /// Waits until a deadline; its computing does not count. /proc says whether it waits or has woken
+  /// between two slices of the wait; awake, it holds others up.
+  waiting
 };
 
 /// Functions that ask the system about a thread.
@@ -48,16 +50,16 @@ class VirtualTime {
 
   explicit constexpr VirtualTime(System system) : system_(system) {}
 
-  /// Starts virtual time at `now` for all threads. Computing of up to `free` at a stretch takes no
-  /// virtual time.
+  /// Starts virtual time at `now` for all threads. Computing counts in whole multiples of `free`
+  /// since the thread's last call or wait; 0: all of it counts.
   void start(Nanoseconds now, Nanoseconds free);
   [[nodiscard]] bool has_started() const { return started_; }
 
   struct Thread {
     std::atomic<pid_t> id = 0;  ///< Linux' number of the thread; 0: free, negative: not yet known
     Role role = Role::program;
-    Doing doing = Doing::unknown;
-    bool counts = true;  ///< whether computing advances the thread's time
+    std::atomic<Doing> doing = Doing::unknown;
+    bool computing_counts = true;  ///< whether computing advances the thread's time
     /// Condition for which the thread waits without a deadline, until another thread signals it.
     std::atomic<void*> parked = nullptr;
     /// Condition for which the thread waits, kept until the wait has ended. `wake_runtime` signals
@@ -68,9 +70,9 @@ class VirtualTime {
     Nanoseconds base = 0;      ///< virtual time when the processor time was `used`
     Nanoseconds used = 0;      ///< processor time when `base` was set
     Nanoseconds computed = 0;  ///< how far computing has advanced the thread's time
-    /// In a call or a wait: the time before which the thread does nothing.
-    Nanoseconds goal = 0;
-    Nanoseconds seen = 0;  ///< what `now` returned last
+    Nanoseconds goal = 0;      ///< in a call: the time before which the thread does nothing
+    /// The time that the thread last learned from the clock; an unlock passes it on.
+    Nanoseconds seen = 0;
   };
   /// Returns an entry for a thread that is about to start, which counts as running from now on.
   /// Null if no entry is free.
@@ -86,10 +88,10 @@ class VirtualTime {
   void keep_only_this();
   [[nodiscard]] static Role role();
 
-  /// Returns the calling thread's time, which stands still in a call and in a wait, and for XRT's
-  /// threads.
+  /// Returns the calling thread's time, which stands still in a call and in a wait, and for the
+  /// shim's threads.
   Nanoseconds now();
-  /// Returns what `now` last returned to the calling thread.
+  /// Returns the time that the calling thread last learned from the clock.
   static Nanoseconds seen();
   /// Returns how far computing has advanced the calling thread's time since the previous call.
   static Nanoseconds take_computed();
@@ -97,19 +99,21 @@ class VirtualTime {
   void raise(Nanoseconds time);
 
   /// Sets whether computing advances the calling thread's time; returns the previous setting.
-  bool count(bool counts);
+  bool set_computing_counts(bool counts);
 
   /// Begins a call into a card, or a wait; returns the thread's time.
   Nanoseconds enter(Doing what);
   /// Declares that the calling thread does nothing before `goal`.
   void aim(Nanoseconds goal);
-  /// Ends the call or the wait at `time`; threads that wait then have at least this time.
+  /// Ends the call or the wait at `time`. Threads that wait then have at least this time, or the
+  /// time of the earliest other thread that runs or is in a call.
   void leave(Nanoseconds time);
-  /// Ends the wait and leaves the thread's time as it was.
-  void abandon();
+  /// Ends the wait; keeps the thread's time, also a time that `leave` has set.
+  void stop_waiting();
 
-  /// Returns whether all other threads wait for a signal, without a deadline. It takes no lock,
-  /// which saves a program with one thread a system call in each launch.
+  /// Returns whether all other threads are parked in pthread_cond_wait, outside of calls into
+  /// cards. It takes no lock, which saves a program with one thread two changes of its signal mask
+  /// in each launch.
   [[nodiscard]] bool others_are_parked() const;
   /// Returns the time before which no other thread of the program acts: the earliest time of a
   /// thread that runs or is in a call.
@@ -118,8 +122,8 @@ class VirtualTime {
   /// or a call.
   [[nodiscard]] std::int64_t activity_before(Nanoseconds time);
   /// The results of `earliest_other` and `activity_before` at once. `first`: the caller acts before
-  /// all threads that may act up to `time`. Threads of equal times act in the order of their
-  /// entries, i.e. of their starts.
+  /// all threads that may act up to `time`. Calls of equal goals act in the order of their entries;
+  /// a thread that runs at that time acts before the caller.
   struct Look {
     Nanoseconds earliest = never;
     std::int64_t activity = 0;
@@ -136,8 +140,8 @@ class VirtualTime {
 
   /// Returns whether all other threads wait for one another, as entries or /proc say.
   [[nodiscard]] bool others_wait();
-  /// Returns whether another thread waits for the end of its call.
-  [[nodiscard]] bool others_leave();
+  /// Returns whether another thread is in a call into a card: waits to begin or end it, or works.
+  [[nodiscard]] bool another_is_in_call();
 
  private:
   static constexpr pid_t reserved_id = -1;
@@ -154,7 +158,7 @@ class VirtualTime {
     return thread.parked == nullptr && system_.runs(id);
   }
   /// Advances the thread's time by its processor time since `thread.used`.
-  void count_computing(Thread& thread, Nanoseconds used) const;
+  void add_computing(Thread& thread, Nanoseconds used) const;
   [[nodiscard]] Nanoseconds earliest_but(const Thread* self) const;
   // Call these with the lock held.
   [[nodiscard]] std::int64_t activity_up_to(Nanoseconds time) const;
@@ -164,12 +168,12 @@ class VirtualTime {
   std::atomic<bool> locked_ = false;
   std::atomic<bool> started_ = false;
   Nanoseconds free_ = 0;
-  /// The processor time of turns that the turns themselves cannot measure.
-  Nanoseconds looking_ = 0;
+  /// Processor time that a turn takes outside its own two readings.
+  Nanoseconds turn_cost_ = 0;
   /// Number of waits and calls that the program's threads have ended.
   std::atomic<std::int64_t> ended_ = 0;
-  /// Latest end of a call or wait: no waiting thread is at an earlier time.
-  Nanoseconds latest_ = 0;
+  /// No thread acts before this time any more; a thread that starts begins at or after it.
+  Nanoseconds reached_by_all_ = 0;
   std::array<Thread, most_threads> threads_{};
   std::atomic<std::size_t> end_ = 0;  ///< entries from this index on are free
 };

@@ -37,29 +37,36 @@ inline timespec in_real_time(Nanoseconds duration, clockid_t clock = CLOCK_MONOT
 /// Returns whether a wait of this caller follows virtual time: once a card is open, and not in the
 /// shim, which sleeps in real time.
 inline bool follows(const void* caller) {
-  return has_card() && !in_shim(caller) && VirtualTime::role() != Role::shim;
+  return time_has_started() && !in_shim(caller) && VirtualTime::role() != Role::shim;
 }
 
 inline bool is_time(const timespec* time) {
   return time != nullptr && time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < second;
 }
 
-/// Converts a time of `clock` to a deadline in the thread's virtual time.
+/// Returns whether glibc's waits take a deadline on this clock; with others they return EINVAL.
+inline bool is_known(clockid_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+/// Converts a time of `clock` to a deadline in the thread's virtual time; only if `keeps(clock)`.
 inline Nanoseconds deadline_of(clockid_t clock, const timespec& time) {
   return program_time.now() + from(time) - clock_now(clock);
 }
 
-inline void give_back(void* place) {
+/// Ends a wait, also if the thread is cancelled. `place`: the wait among `deadlines`, or null.
+inline void end_wait(void* place) {
   if (place != nullptr) {
     deadlines.remove(*static_cast<Deadlines::Wait*>(place));
   }
-  program_time.abandon();
+  program_time.stop_waiting();
 }
 
-/// Returns whether virtual time may advance to a deadline now. If no other thread waits for that,
-/// the wait lasts as long in real time, because its signal may come from outside the program.
+/// Returns whether virtual time may advance to a deadline now. While no card works and no thread is
+/// in a call, the wait lasts as long in real time as well, because its signal may come from outside
+/// the program.
 inline bool may_end(Nanoseconds deadline, Nanoseconds left_in_real_time) {
-  return (left_in_real_time <= 0 || kernel_runs() || program_time.others_leave()) &&
+  return (left_in_real_time <= 0 || card_is_busy() || program_time.another_is_in_call()) &&
          is_next(deadline);
 }
 
@@ -69,11 +76,12 @@ void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
   for (bool first = true;; first = false) {
     const Nanoseconds left = std::max<Nanoseconds>(end - real_time(CLOCK_MONOTONIC), 0);
     const bool past = program_time.now() >= deadline;
-    const bool hurried = kernel_runs() || program_time.others_leave();
+    const bool hurried = card_is_busy() || program_time.another_is_in_call();
     const Nanoseconds part = hurried ? slice_with_kernel : slice;
     if (wait(past ? 0 : std::clamp<Nanoseconds>(left, shortest_slice, part)) || past) {
       return;
     }
+    // In the first slice a thread that waits for the released mutex wakes: it is seen from then on.
     if (!first && may_end(deadline, end - real_time(CLOCK_MONOTONIC))) {
       program_time.leave(deadline);
       return;
@@ -88,7 +96,7 @@ template <class Wait>
 void wait_until(Nanoseconds deadline, Wait wait, const pthread_mutex_t* mutex = nullptr) {
   const Nanoseconds began = program_time.enter(Doing::waiting);
   // The thread may be cancelled here; a destructor would then need the C++ library.
-  pthread_cleanup_push(give_back, deadlines.add(deadline, mutex));
+  pthread_cleanup_push(end_wait, deadlines.add(deadline, mutex));
   wait_in_slices(began, deadline, wait);
   pthread_cleanup_pop(1);
 }

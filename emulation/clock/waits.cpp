@@ -222,7 +222,7 @@ ISTHMUS_INTERPOSED int pthread_cond_broadcast(pthread_cond_t* condition) noexcep
 
 ISTHMUS_INTERPOSED int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                               clockid_t clock, const timespec* time) {
-  if (!is_time(time) || !follows(__builtin_return_address(0))) {
+  if (!is_known(clock) || !is_time(time) || !follows(__builtin_return_address(0))) {
     return real_cond_wait(condition, mutex, clock, time);
   }
   return wait_for_condition(condition, mutex, deadline_of(clock, *time));
@@ -252,7 +252,7 @@ ISTHMUS_INTERPOSED long syscall(long number, ...) noexcept {
   if (wakes) {
     put_stamp(place);
   }
-  const bool timed = waits && has_card() && is_time(as_time(values[3]));
+  const bool timed = waits && is_time(as_time(values[3])) && follows(__builtin_return_address(0));
   const long result = timed ? wait_for_futex(values)
                             : real_syscall(number, values[0], values[1], values[2], values[3],
                                            values[4], values[5]);

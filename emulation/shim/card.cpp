@@ -628,7 +628,7 @@ int Card::wait(int limit_ms) {
       const bool in_time = !is_before(limit, *next);
       const std::uint64_t goal = in_time ? *next : limit;
       guard.unlock();
-      const bool reached = clock::reaches(goal);
+      const bool reached = clock::reach_or_aim(goal);
       guard.lock();
       if (!reached) {
         guard.unlock();

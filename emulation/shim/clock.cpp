@@ -20,9 +20,9 @@ const auto is_there_ = function<int()>("isthmus_clock_is_there");
 const auto open_ = function<void(CardSlot*)>("isthmus_clock_open");
 const auto close_ = function<void(CardSlot*)>("isthmus_clock_close");
 const auto enter_ = function<Femtoseconds()>("isthmus_clock_enter");
-const auto publish_ = function<void(CardSlot*, Femtoseconds)>("isthmus_clock_tell");
+const auto publish_ = function<void(CardSlot*, Femtoseconds)>("isthmus_clock_publish");
 const auto aim_at_nothing_ = function<void()>("isthmus_clock_aim_at_nothing");
-const auto reaches_ = function<int(Femtoseconds)>("isthmus_clock_reaches");
+const auto reach_or_aim_ = function<int(Femtoseconds)>("isthmus_clock_reach_or_aim");
 const auto is_next_ = function<int(Femtoseconds)>("isthmus_clock_is_next");
 const auto leave_ = function<void(Femtoseconds, int)>("isthmus_clock_leave");
 const auto start_ = function<std::uint64_t()>("isthmus_clock_start");
@@ -63,7 +63,7 @@ void aim_at_nothing() {
   }
 }
 
-bool reaches(Femtoseconds time) { return !is_there() || reaches_(time) != 0; }
+bool reach_or_aim(Femtoseconds time) { return !is_there() || reach_or_aim_(time) != 0; }
 
 bool is_next(Femtoseconds time) { return !is_there() || is_next_(time) != 0; }
 

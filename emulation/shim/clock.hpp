@@ -29,8 +29,9 @@ void publish(card::process::CardSlot& slot, Femtoseconds began);
 void aim_at_nothing();
 /// Returns whether all events before `time` are done. If not, the calling thread counts as waiting
 /// until `time`.
-bool reaches(Femtoseconds time);
-/// Returns the same as `reaches`, for the helper's thread.
+bool reach_or_aim(Femtoseconds time);
+/// Returns whether no other thread acts before `time`, for the helper's thread. Unlike
+/// `reach_or_aim` it sets no goal, and threads at equal times have no order.
 bool is_next(Femtoseconds time);
 /// Ends the call at `time`. Waits until no other thread of the program can act earlier; `reached`
 /// says that the calling thread has waited for that already.

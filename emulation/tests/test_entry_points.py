@@ -69,8 +69,9 @@ def test_every_entry_point_of_the_installed_glibc_is_known() -> None:
 
 
 def test_an_entry_point_that_the_list_does_not_know_is_found() -> None:
-    new = ["__clock_gettime64", "__select_chk", "sleep_well", "printf", "poll"]
-    assert known().unknown(new) == ["__clock_gettime64", "__select_chk", "sleep_well"]
+    new = ["__clock_gettime64", "__select_chk", "sleep_well", "pthread_mutex_x", "printf", "poll"]
+    found = ["__clock_gettime64", "__select_chk", "pthread_mutex_x", "sleep_well"]
+    assert known().unknown(new) == found
 
 
 def test_what_the_list_calls_covered_is_replaced_and_nothing_else() -> None:
@@ -119,6 +120,15 @@ def test_select_takes_more_microseconds_than_a_second_has(card_exec: Run, progra
 def test_gettimeofday_clears_the_zone(card_exec: Run, programs: Made) -> None:
     ran = card_exec("--", programs("entry_points"), "zone", programs("hw_emu.xclbin"))
     assert ran.figures == {"before": 0, "after": 0}
+
+
+@pytest.mark.usefixtures("emulated")
+def test_waits_refuse_clocks_as_glibc_does(card_exec: Run, programs: Made) -> None:
+    ran = card_exec("--", programs("entry_points"), "clocks", programs("hw_emu.xclbin"))
+    assert ran.code == 0, ran.errors
+    invalid = 22  # EINVAL
+    assert len(ran.figures) == 10
+    assert set(ran.figures.values()) == {invalid}
 
 
 @pytest.mark.usefixtures("emulated")

@@ -78,7 +78,7 @@ TEST_CASE("Computing advances time by the processor time that it takes", "[virtu
   CHECK(bench.time.now() == epoch + 500);
   fakes[2].used = 70;  // another's
   CHECK(bench.time.now() == epoch + 500);
-  bench.time.enter(Doing::leaving);
+  bench.time.enter(Doing::in_call);
   fakes[1].used = 800;  // in the call
   bench.time.leave(epoch + 1000);
   CHECK(VirtualTime::take_computed() == 500);
@@ -89,7 +89,7 @@ TEST_CASE("A call takes the time that it is said to take, whatever it computes",
   const Nanoseconds took = GENERATE(0, 10, 5000);
   Bench bench;
   fakes[1].used = 20;
-  CHECK(bench.time.enter(Doing::leaving) == epoch + 20);
+  CHECK(bench.time.enter(Doing::in_call) == epoch + 20);
   fakes[1].used = 320;
   CHECK(bench.time.now() == epoch + 20);
   bench.time.leave(epoch + 20 + took);
@@ -101,16 +101,16 @@ TEST_CASE("A call takes the time that it is said to take, whatever it computes",
 TEST_CASE("What does not count is computed in no time", "[virtual_time]") {
   Bench bench;
   fakes[1].used = 20;
-  bench.time.count(false);
+  bench.time.set_computing_counts(false);
   fakes[1].used = 320;
   CHECK(bench.time.now() == epoch + 20);
   bench.time.raise(epoch + 50);  // what it waited for
-  bench.time.enter(Doing::leaving);
+  bench.time.enter(Doing::in_call);
   fakes[1].used = 400;
   bench.time.leave(epoch + 60);
   fakes[1].used = 450;
   CHECK(bench.time.now() == epoch + 60);
-  bench.time.count(true);
+  bench.time.set_computing_counts(true);
   CHECK(bench.time.now() == epoch + 60);
   fakes[1].used = 457;
   CHECK(bench.time.now() == epoch + 67);
@@ -144,7 +144,7 @@ TEST_CASE("What others do before a time shows, whether they are seen at it or no
   CHECK(changes());
   bench.as(4, [&] {
     bench.time.enter(Doing::waiting);
-    bench.time.abandon();
+    bench.time.stop_waiting();
   });
   CHECK(changes());
   fakes[2].used = 5000;
@@ -164,6 +164,44 @@ TEST_CASE("Threads that wait to be signalled are told from all others", "[virtua
   bench.time.release(starts);
   bench.time.unpark(&condition);
   CHECK_FALSE(bench.time.others_are_parked());
+}
+
+TEST_CASE("A thread in a call that waits for a kernel's thread is not parked", "[virtual_time]") {
+  Bench bench;
+  int condition = 0;
+  bench.as(
+      2,
+      [&] {
+        bench.time.enter(Doing::in_call);
+        VirtualTime::park(&condition);
+      },
+      true);
+  CHECK_FALSE(bench.time.others_are_parked());
+}
+
+TEST_CASE("A thread's time never falls behind the time that it has seen", "[virtual_time]") {
+  const Nanoseconds free = GENERATE(0, 10);
+  static constinit Nanoseconds used = 0;
+  static constinit Nanoseconds step = 1;  // what a turn costs while `start` measures it
+  used = 0;
+  step = 1;
+  VirtualTime time({.processor_time = [](pid_t) { return used += step; },
+                    .runs = [](pid_t) { return true; },
+                    .waits_outside = [](pid_t) { return false; },
+                    .this_thread = [] { return number; }});
+  time.add(Role::program, 0);
+  time.start(epoch, free);
+  step = 0;  // a turn is cheaper than measured
+  used += 10;
+  const Nanoseconds seen = time.now();
+  CHECK(seen == epoch + 10);
+  SECTION("in a call") { CHECK(time.enter(Doing::in_call) == seen); }
+  SECTION("after a signal") {
+    time.raise(seen);
+    CHECK(VirtualTime::seen() == seen);
+  }
+  SECTION("at its end") {}
+  CHECK(time.remove() == seen);
 }
 
 TEST_CASE("A thread that spins for the lock does not compute", "[virtual_time]") {
@@ -186,7 +224,7 @@ TEST_CASE("A thread that spins for the lock does not compute", "[virtual_time]")
   while (!holds) {
     std::this_thread::yield();
   }
-  CHECK(bench.time.enter(Doing::leaving) == epoch);
+  CHECK(bench.time.enter(Doing::in_call) == epoch);
   helper.join();
   while_locked = {};
   CHECK(earliest == epoch);
@@ -215,7 +253,7 @@ TEST_CASE("A thread that waited is where the one is that left a call", "[virtual
   bench.as(2, [] {}, true);
   const bool waits = GENERATE(true, false);
   fakes[2].runs = !waits;
-  bench.time.enter(Doing::leaving);
+  bench.time.enter(Doing::in_call);
   bench.time.leave(epoch + 9000);
   fakes[2].runs = true;
   fakes[2].used = 5;
@@ -227,7 +265,7 @@ TEST_CASE("A thread in a call does nothing before its end", "[virtual_time]") {
   bench.as(
       2,
       [&bench] {
-        bench.time.enter(Doing::leaving);
+        bench.time.enter(Doing::in_call);
         std::thread([&bench] {
           number = 3;
           CHECK(bench.time.earliest_other() == epoch);
@@ -236,7 +274,7 @@ TEST_CASE("A thread in a call does nothing before its end", "[virtual_time]") {
       },
       true);
   CHECK(bench.time.earliest_other() == epoch + 700);
-  CHECK(bench.time.others_leave());
+  CHECK(bench.time.another_is_in_call());
 }
 
 TEST_CASE("What another thread did is not before it", "[virtual_time]") {
@@ -255,7 +293,7 @@ TEST_CASE("Where only the card takes time, short computing takes none", "[virtua
   Bench bench(1000);
   fakes[1].used = 999;
   CHECK(bench.time.now() == epoch);
-  bench.time.enter(Doing::leaving);
+  bench.time.enter(Doing::in_call);
   bench.time.leave(epoch + 50);
   fakes[1].used = 1900;
   CHECK(bench.time.now() == epoch + 50);
@@ -267,7 +305,11 @@ TEST_CASE("After a fork only the caller is left, at its time", "[virtual_time]")
   Bench bench;
   bench.as(2, [] {}, true);
   fakes[1].used = 30;
-  bench.time.enter(Doing::leaving);
+  if (GENERATE(true, false)) {
+    bench.time.enter(Doing::in_call);
+  } else {
+    CHECK(bench.time.now() == epoch + 30);
+  }
   bench.time.keep_only_this();
   CHECK(bench.time.now() == epoch + 30);
   CHECK(bench.time.earliest_other() == VirtualTime::never);

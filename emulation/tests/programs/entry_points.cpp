@@ -1,6 +1,8 @@
 // Entry points of glibc that take or return time, called as programs call them that were compiled
 // with checks or do not use C++'s own. Prints one JSON object: seconds of the program's time.
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/time.h>
@@ -13,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <shared_mutex>
+#include <string>
 #include <thread>
 
 #include "on_card.hpp"
@@ -105,6 +108,24 @@ void zone(const Arguments& arguments) {
   left("after");
 }
 
+/// Waits on clocks that glibc's waits do not know, or that no clock has: what they return.
+void clocks(const Arguments& arguments) {
+  const Card card(arguments[0]);
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  sem_t semaphore{};
+  sem_init(&semaphore, 0, 0);
+  const timespec past{.tv_sec = 1, .tv_nsec = 0};
+  for (const clockid_t clock : {-1'000'000, -1, int{CLOCK_PROCESS_CPUTIME_ID}, 12, 1'000'000}) {
+    pthread_mutex_lock(&mutex);
+    tell("condition_" + std::to_string(clock),
+         pthread_cond_clockwait(&condition, &mutex, clock, &past));
+    pthread_mutex_unlock(&mutex);
+    const int result = sem_clockwait(&semaphore, clock, &past);
+    tell("semaphore_" + std::to_string(clock), result == 0 ? 0 : errno);
+  }
+}
+
 /// An array that is shorter than its count says: glibc ends the program (SIGABRT).
 void overflow(const Arguments& arguments) {
   const Card card(arguments[0]);
@@ -117,5 +138,9 @@ void overflow(const Arguments& arguments) {
 
 int main(int count, char** given) {
   return act(count, given,
-             {{"waits", waits}, {"select", select_all}, {"zone", zone}, {"overflow", overflow}});
+             {{"waits", waits},
+              {"select", select_all},
+              {"zone", zone},
+              {"clocks", clocks},
+              {"overflow", overflow}});
 }
