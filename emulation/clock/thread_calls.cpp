@@ -45,8 +45,8 @@ std::string_view library_of(const void* address) {
 
 Role role_of(const void* creator, Routine* routine, const void* argument) {
   // std::thread begins in libstdc++, with an object whose first word points to its table of virtual
-  // functions, which lies in the creator's library. Threads of OpenCL's libraries run callbacks of
-  // the program and count as the program's.
+  // functions, which lies in the creator's library. Threads of OpenCL's libraries count as the
+  // program's.
   const void* in_creator = library_of(creator).starts_with("libstdc++.so")
                                ? *static_cast<void* const*>(argument)
                                : reinterpret_cast<const void*>(routine);
