@@ -81,7 +81,6 @@ void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
     if (wait(past ? 0 : std::clamp<Nanoseconds>(left, shortest_slice, part)) || past) {
       return;
     }
-    // In the first slice a thread that waits for the released mutex wakes: it is seen from then on.
     if (!first && may_end(deadline, end - real_time(CLOCK_MONOTONIC))) {
       program_time.leave(deadline);
       return;
@@ -91,6 +90,7 @@ void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
 
 /// Waits in slices until `wait(duration)` returns true or virtual time reaches the deadline. It
 /// waits at least once, because the call must release its mutex or find files that are ready.
+/// A deadline that is not past at the begin ends the wait after two slices at the earliest.
 /// `mutex` is the mutex that the wait locks at its end, or null.
 template <class Wait>
 void wait_until(Nanoseconds deadline, Wait wait, const pthread_mutex_t* mutex = nullptr) {
