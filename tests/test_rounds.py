@@ -288,6 +288,21 @@ def test_the_runner_judges_by_the_summary_s_interval() -> None:
         assert row.state_share > 0
 
 
+def test_a_resumed_run_judges_by_the_host_s_state_at_once() -> None:
+    """Else its points look precise, and the run says that nothing is left."""
+    one, rows = job(), HostRows[PointKey](0.95)
+    for n in range(LOOKS[0]):
+        rerun = host_varies(n, 1e-3)
+        one.add(n, {0: rerun})
+        rows.add(key_of(one.task.points[0]), one.task.points[0], rerun)
+    alone = one.half_width(0.95)
+    of = settings(precision=1.001 * alone)
+    assert settled(one, of)
+    plan = Rounds([one], of, Layer.REST, rows)
+    assert one.half_width(0.95) > of.precision
+    assert plan.unfinished == [one]
+
+
 def test_samples_take_as_long_as_what_is_beside_them() -> None:
     cheap, expensive, costliest = job(), job(LARGE), job(LARGE, "costliest")
     cheap.cost, expensive.cost, costliest.cost = Cost(2e-3, 1e-5), Cost(1.0, 2e-3), Cost(0.1, 1.0)
@@ -641,6 +656,15 @@ def test_an_earlier_session_has_found_the_plateau() -> None:
     assert plan.next_round(60.0) == [jobs[2]]
 
 
+def test_an_earlier_session_has_ended_a_search_that_takes_too_long() -> None:
+    jobs = [at_size((1 << 20) << 2 * n) for n in range(5)]
+    for one, seconds in zip(jobs, (0.3, 0.6), strict=False):
+        rerun = msgspec.structs.replace(synthetic.rerun(0, [seconds] * 5), measured_s=seconds)
+        one.add(0, {0: rerun})
+    assert rounds(jobs, settings(quick=True)).next_round(60.0) == [jobs[1]]
+    assert (jobs[1].layer, jobs[1].plateau) == (Layer.HEADLINES, False)
+
+
 def test_the_search_for_a_plateau_ends_before_a_copy_takes_too_long() -> None:
     jobs = [at_size((1 << 20) << 2 * n) for n in range(5)]
     plan = rounds(jobs, settings(quick=True))
@@ -664,14 +688,54 @@ def curve(times: dict[int, float], unknown: tuple[int, ...]) -> tuple[list[Job],
     return known, rest
 
 
+LAW = {size: 1e-5 + size / 1e10 for size in (1, 256, 65536, 1 << 24, 1 << 28)}
+"""Seconds by size for a latency of 10 us, then 10 GB/s: the curve bends at 100 KB."""
+
+
 def test_sizes_are_added_where_the_curve_bends_and_nowhere_else() -> None:
-    """Latency 10 us, then 10 GB/s: the curve bends at 100 KB."""
-    law = {size: 1e-5 + size / 1e10 for size in (1, 256, 65536, 1 << 24, 1 << 28)}
-    known, rest = curve(law, (16, 4096, 1 << 18, 1 << 20, 1 << 26))
+    known, rest = curve(LAW, (16, 4096, 1 << 18, 1 << 20, 1 << 26))
     added = rounds([*known, *rest], last=Layer.CURVE).next_round(60.0)
     assert {one.task.bytes for one in added} == {4096, 1 << 20}
     straight, between = curve({1 << n: 1e-9 * (1 << n) for n in (4, 12, 20)}, (1 << 8, 1 << 16))
     assert rounds([*straight, *between], last=Layer.CURVE).next_round(60.0) == []
+
+
+@pytest.mark.parametrize("start_s", [0.0, 0.5])
+def test_a_bend_on_a_later_device_of_a_kind_does_not_end_the_run(start_s: float) -> None:
+    known, rest = curve(LAW, (4096, 1 << 20))
+    head, other = known[-1], job(SMALL, "other")
+    head.layer, other.layer = Layer.HEADLINES, Layer.REST
+    for one in (*known, *rest):
+        one.device.like = "cuda:0"
+    plan = rounds([*known, *rest, other])
+    plan.start_s["host"] = start_s
+    assert set(plan.next_round(60.0)) == set(rest), "its curve is in a later layer"
+    assert {one.layer for one in rest} == {Layer.FURTHER}
+
+
+@pytest.mark.parametrize("start_s", [0.0, 0.5])
+def test_a_bend_that_costs_too_much_leaves_the_time_to_other_points(start_s: float) -> None:
+    known, rest = curve(LAW, (4096, 1 << 20))
+    for one in rest:
+        one.cost = Cost(100.0, 0.0)
+    other = job(SMALL, "other")
+    other.layer = Layer.REST
+    plan = rounds([*known, *rest, other])
+    plan.start_s["host"] = start_s
+    assert plan.next_round(60.0) == [other]
+
+
+def test_the_start_of_a_worker_counts_once_where_a_curve_bends() -> None:
+    known, rest = curve(LAW, (4096, 1 << 20))
+    later = job(SMALL, "later")
+    later.layer = Layer.REST
+    for one in (*rest, later):
+        one.cost = Cost(12.0, 0.0)
+    plan = rounds([*known, *rest, later])
+    plan.start_s["host"] = 25.0
+    chosen = plan.next_round(60.0)
+    assert chosen, "35 s are left for visits of 12 s"
+    assert set(chosen) <= set(rest)
 
 
 def test_what_a_run_leaves_is_counted_with_the_time_it_needs() -> None:

@@ -85,6 +85,8 @@ class Job:
     The estimate uses the median distance of two processes, which outliers hardly change (Shamos's
     estimator; Rousseeuw and Croux, "Alternatives to the median absolute deviation", JASA 88 (1993),
     1273)."""
+    measured_s: float = 0.0
+    """Seconds in which the newest process prepared and measured the job."""
     moved_bytes: int = 0
     """Bytes that one repetition of ``part`` moves."""
     scatter: float = 0.0
@@ -207,6 +209,7 @@ class Job:
         """Adds the results that process ``number`` has for the parts of the job."""
         self.processes.add(number)
         self._widths.clear()
+        self.measured_s = max((rerun.measured_s for rerun in results.values()), default=0.0)
         self.scatter = _scatter(results.get(self.part))
         for part in self.deciding & results.keys():
             for clock in results[part].clocks:

@@ -109,11 +109,13 @@ class Rounds:
         self._first_device = next((job.device.address for job in heads), "")
         self._searches = {job: search for search in _searches(jobs) for job in search.steps}
         for search in dict.fromkeys(self._searches.values()):
-            while search.next and search.next.processes:  # pass sizes of an earlier session
-                search.advance(0.0, math.inf, settings.confidence)
+            # Pass the sizes of an earlier session, which also ended a search that took too long.
+            while (job := search.next) and job.processes:
+                search.advance(job.measured_s, self._step_limit_s(job), settings.confidence)
         self.start_s: dict[str, float] = {}
         """Seconds that workers took to start, by address."""
         self._shared_s: dict[str, float] = {}
+        self.judge(AT_ONCE)  # by the results of an earlier session
 
     @property
     def wanted(self) -> list[Job]:
@@ -172,24 +174,23 @@ class Rounds:
         if not unfinished and self.judge(AT_ONCE):
             unfinished = self._unfinished_of(simulated=simulated)
         self._shared_s = self._shared_start_s(unfinished)
-        left_s -= max(
-            (self.start_s.get(job.device.address, 0.0) for job in unfinished), default=0.0
-        )
-        if left_s <= 0:
+        starts_s = [self.start_s.get(job.device.address, 0.0) for job in unfinished]
+        usable_s = left_s - max(starts_s, default=0.0)
+        if usable_s <= 0:
             return []
         if simulated and unfinished:
             return sorted(unfinished, key=lambda job: (job.task.bytes, job.study))
         for layer in Layer:
-            if chosen := self._of_layer(layer, unfinished, left_s):
+            if chosen := self._of_layer(layer, unfinished, usable_s):
                 return self._ordered([*chosen, *self._cheap_headlines(chosen, unfinished)])
             if layer == Layer.CURVE and self._refine(simulated=simulated):
                 return self.next_round(left_s, simulated=simulated)
-        # No remaining job can become precise, but each process narrows an interval: the remaining
-        # time goes to the jobs with the fewest processes.
+        # The remaining jobs cannot become precise, or not in this time, but each process narrows an
+        # interval: the time goes to the jobs with fewer processes than the middle of the extremes.
         counts = [len(job.processes) for job in unfinished] or [0]
         middle = (min(counts) + max(counts)) / 2
         rest = [job for job in unfinished if len(job.processes) <= middle]
-        return self._ordered(self._fitting(_by_cost(rest, self.visit_s), left_s, rounds=1))
+        return self._ordered(self._fitting(_by_cost(rest, self.visit_s), usable_s, rounds=1))
 
     def _unfinished_of(self, *, simulated: bool) -> list[Job]:
         """Unfinished jobs with simulated times, or with measured times unless ``simulated``."""
@@ -337,13 +338,18 @@ class Rounds:
         search = self._searches.get(job)
         if search is None or search.next is not job:
             return []
-        share = _STEP_SHARE if self._is_fastest_copy(job) else _OTHER_STEP_SHARE
-        limit_s = math.inf if job.simulated else share * self._settings.budget_s
-        search.advance(self.visit_s(job), limit_s, self._settings.confidence)
+        search.advance(self.visit_s(job), self._step_limit_s(job), self._settings.confidence)
         return [search.next] if search.next else []
 
+    def _step_limit_s(self, job: Job) -> float:
+        """Most seconds of a visit to the next size in the search that ``job`` belongs to."""
+        if job.simulated:
+            return math.inf
+        share = _STEP_SHARE if self._is_fastest_copy(job) else _OTHER_STEP_SHARE
+        return share * self._settings.budget_s
+
     def _refine(self, *, simulated: bool) -> bool:
-        """Adds sizes where a curve cannot be interpolated; returns whether it added any.
+        """Moves planned sizes into curves that cannot be interpolated; returns whether any moved.
 
         A curve is a line between neighbouring sizes, on logarithmic axes. If its slope changes
         between two neighbours, a size in the middle shows where it bends.
@@ -360,9 +366,10 @@ class Rounds:
             if any(job.layer <= Layer.CURVE for job in jobs)
             for job in _bends(jobs, self._settings.confidence)
         ]
-        for job in bends:
+        moved = [job for job in bends if job.layer > job.curve_layer]
+        for job in moved:
             job.layer = job.curve_layer
-        return bool(bends)
+        return bool(moved)
 
     def _left_s(self) -> float:
         """Estimated seconds that all unfinished jobs need together."""
@@ -396,7 +403,10 @@ class Rounds:
         return round(min(max(sampling_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
 
     def _shared_start_s(self, jobs: Sequence[Job]) -> dict[str, float]:
-        """By address: seconds of a worker's start over the number of visits that share it."""
+        """By address: seconds of a worker's start over the number of jobs that may share it.
+
+        A round of few jobs has a larger share: it is chosen by these estimates, so not known yet.
+        """
         visits: dict[str, int] = {}
         for job in jobs:
             if not job.task.offload:
@@ -464,7 +474,7 @@ class _Search:
         """Goes to the next size after a visit, or ends the search.
 
         It ends at a plateau, at the last size, after a failure, or before a visit that would take
-        more than ``limit_s`` seconds. ``took_s``: seconds of the last visit.
+        more than ``limit_s`` seconds. ``took_s``: estimated seconds of a visit to the last size.
         """
         if self._leader and (led := self._led()) and self._leader.found:
             self._end(led, plateau=bool(self._leader.found.plateau))
