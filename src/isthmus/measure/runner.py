@@ -124,6 +124,7 @@ class _Workers:
             except WorkerRefusedError as error:
                 # A worker that cannot open its device can measure nothing: end it.
                 worker.end()
+                self.discard(job)
                 raise WorkerDiedError(f"cannot be opened: {error}") from error
             self._opened[address] = worker
             self.start_s.setdefault(address, time.monotonic() - began)
@@ -364,7 +365,7 @@ class Runner:
         self.watcher.visiting(f"{job.study} {job.label}", self._standing())
         lend = partial(workers.lent, job)
         try:
-            entries = self._visitor.visit(job, number, lend, self.rounds, share_s)
+            visit = self._visitor.visit(job, number, lend, self.rounds, share_s)
         except WorkerRefusedError as error:
             self._fail(job, str(error), skip=job.task.offload and error.unavailable)
         except WorkerDiedError as error:
@@ -372,8 +373,11 @@ class Runner:
             if not job.task.offload:
                 self._count_death(job, workers, error)
         else:
-            for entry in entries:
+            for entry in visit.entries:
                 self.record(entry)
+            if visit.death and not job.task.offload:
+                self.watcher.say(f"{job.device.address}: {visit.death}")
+                self._count_death(job, workers, visit.death)
 
     def _fail(self, job: Job, message: str, *, skip: bool = False) -> None:
         """Ends a job with an error, or as skipped if this machine does not allow it (``skip``)."""
@@ -410,7 +414,8 @@ class Runner:
             self.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
         for other in self.rounds.unfinished:
             if other.device.address == address:
-                other.error = f"not measured: {why}"
+                further = " further" if other.processes else ""
+                other.error = f"not measured{further}: {why}"
                 self._record_end(other)
 
     def _report_missed_precision(self) -> None:

@@ -1,7 +1,7 @@
 """Measures a job in one process (a visit): sends requests to a worker, makes results of answers.
 
 After some visits the worker also times the references of the host's speed; few, to save time. An
-offload is the only request of its worker, because it times the start of a runtime. Sample k of
+offload is the first request of its worker, because it times the start of a runtime. Sample k of
 every phase comes from repetition k, so that phases are added, subtracted and divided within a
 repetition.
 """
@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -41,8 +43,8 @@ SHARE = 0.015
 The share does not count the first reading, which allocates memory, nor the readings of the first
 processes. After a reading of c seconds the next reading waits c / SHARE seconds. Measured shares:
 0.65 to 0.95 % of runs of 20 and 30 s, 2.5 % of a run of 1.7 s (``benchmarks/RESULTS.md``)."""
-_MOST_POINT_S = 20.0
-"""Most seconds that one process spends on one point."""
+_MOST_VISIT_S = 20.0
+"""Greatest time limit of a visit in seconds."""
 _LEAST_VISIT_S = 0.1
 """Least time limit of a visit in seconds, however little time the run has left."""
 _SIMULATED_MOST_S = 600.0
@@ -109,7 +111,8 @@ class HostSpeed:
             speed = worker.ask(protocol.ReadHostSpeed())
         took_s = self.clock() - began
         self.spent_s += took_s
-        if self._processes:  # the first reading allocates memory: up to 0.1 s, once in a run
+        # The first reading allocates memory, up to 0.1 s once in a run: the second follows at once.
+        if self._processes:
             self._next = began + took_s / SHARE
         self._processes.add(number)
         if not isinstance(speed, protocol.HostSpeed):
@@ -118,9 +121,18 @@ class HostSpeed:
         return [HostReading(at_s, speed.system_call_s, speed.copy_s, speed.arithmetic_s)]
 
 
+class Visit(NamedTuple):
+    """What a visit gives."""
+
+    entries: Sequence[Entry]
+    """The visit's results for the journal."""
+    death: WorkerDiedError | None
+    """Why the worker died when it read the host's speed, after its answer; None if it did not."""
+
+
 @dataclass(frozen=True)
 class Visitor:
-    """Measures jobs of a run: each visit is one process that measures one job."""
+    """Measures jobs of a run: in each visit one process measures one job."""
 
     jobs: Sequence[Job]
     settings: Settings
@@ -133,34 +145,55 @@ class Visitor:
         lend: Callable[[], AbstractContextManager[Responder]],
         rounds: Rounds,
         share_s: float,
-    ) -> list[Entry]:
-        """Measures a job in process ``number``, and returns entries for the journal.
+    ) -> Visit:
+        """Measures a job in process ``number``.
 
         ``lend``: lends a worker for the visit. ``share_s``: the job's share of the run's remaining
-        seconds. Raises WorkerDiedError or WorkerRefusedError.
+        seconds, which limits the visit if one process alone measures each point.
+
+        Raises WorkerDiedError or WorkerRefusedError if the worker does not answer.
         """
         at_s = None if job.simulated else self.host_speed.since_start()
         began = time.monotonic()
         alone = job.simulated or self.settings.reruns == 1
         samples = 0 if alone else rounds.samples(job)
         most_s = _most_seconds(job, self.settings, rounds.visit_s(job), share_s)
-        for request in (asked := _requests(job, self.jobs, self.settings, most_s, samples)):
-            try:
-                with lend() as worker:
-                    answer = worker.ask(request, allowed_s=most_s)
-                    readings = [] if job.simulated else self.host_speed.readings(worker, number)
-            except (WorkerRefusedError, WorkerDiedError):
-                if request is asked[-1]:
-                    raise
-            else:
+        *first, last = _requests(job, self.jobs, self.settings, most_s, samples)
+        ask = partial(self._ask, lend=lend, most_s=most_s, number=None if job.simulated else number)
+        for request in first:
+            with suppress(WorkerRefusedError, WorkerDiedError):
+                answer, readings, death = ask(request)
                 break
-        assert isinstance(answer, protocol.Measured)
+        else:
+            answer, readings, death = ask(last)
         results = _reruns(answer, number, whole=alone, at_s=at_s)
         if cost := _cost(job, answer, time.monotonic() - began):
             job.learn(cost)
         job.moved_bytes = answer.parts[job.part].moved_bytes
         job.add(number, results)
-        return list(_entries(job, answer, results, readings))
+        return Visit(list(_entries(job, answer, results, readings)), death)
+
+    def _ask(
+        self,
+        request: protocol.Measure | protocol.Offload,
+        *,
+        lend: Callable[[], AbstractContextManager[Responder]],
+        most_s: float,
+        number: int | None,
+    ) -> tuple[protocol.Measured, list[HostReading], WorkerDiedError | None]:
+        """The worker's answer, readings of the host's speed, and the worker's death in a reading.
+
+        ``number``: number of the process; None: it reads no host speed. Raises WorkerDiedError or
+        WorkerRefusedError if the worker does not answer.
+        """
+        with lend() as worker:
+            answer = worker.ask(request, allowed_s=most_s)
+            assert isinstance(answer, protocol.Measured)
+            try:
+                readings = [] if number is None else self.host_speed.readings(worker, number)
+            except WorkerDiedError as death:  # the answer is valid all the same
+                return answer, [], death
+        return answer, readings, None
 
 
 def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) -> float:
@@ -174,7 +207,7 @@ def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) 
     if job.simulated:
         return _SIMULATED_MOST_S
     expected_s = share_s if settings.reruns == 1 else 4 * visit_s
-    return min(max(_LEAST_VISIT_S, expected_s), _MOST_POINT_S)
+    return min(max(_LEAST_VISIT_S, expected_s), _MOST_VISIT_S)
 
 
 def _requests(
@@ -194,7 +227,7 @@ def _requests(
             job.task.operation,
             job.task.bytes,
             *_placement(job.task),
-            protocol.Criterion(settings.precision, settings.confidence, _MOST_POINT_S, samples),
+            protocol.Criterion(settings.precision, settings.confidence, _MOST_VISIT_S, samples),
             most_s,
             job.task.joint,
         )
