@@ -16,11 +16,11 @@ import synthetic
 from isthmus.analysis.summary import summarise
 from isthmus.host_rows import HostRows
 from isthmus.measure.jobs import (
-    GIVE_UP_AFTER,
+    END_IMPRECISE_AFTER,
     OFFLOAD_LOOKS,
     Cost,
     Job,
-    answered,
+    can_show,
     may_narrow,
     needed,
     settled,
@@ -223,7 +223,7 @@ def state(half_width: float, *jobs: Job) -> None:
     """What the host's state adds to these jobs."""
     slow = {key_of(one.task.points[0]): Slow(half_width, (), 0.0) for one in jobs}
     for one in jobs:
-        one.judge_by(slow)
+        one.use_state(slow)
 
 
 def test_a_job_is_done_where_its_shown_interval_is_precise() -> None:
@@ -252,7 +252,7 @@ def test_a_job_is_done_where_its_shown_interval_is_precise() -> None:
     visit(followed, *[1.0] * (LOOKS[-1] - LOOKS[0]))
     assert plan.next_round(60.0) == [hopeless], "the time that is left is spread over the run"
     hopeless.open_ended = True
-    visit(hopeless, *[1.0] * (GIVE_UP_AFTER - LOOKS[0]))
+    visit(hopeless, *[1.0] * (END_IMPRECISE_AFTER - LOOKS[0]))
     assert plan.next_round(60.0) == [], "a run without a time limit gives it up"
 
 
@@ -455,7 +455,7 @@ def test_a_headline_that_cannot_become_precise_has_its_share_of_the_time() -> No
     visit(curve, *[1.0] * LOOKS[0])
     assert plan.next_round(60.0) == [head], "the time that is left narrows the interval"
     head.open_ended = True
-    visit(head, *[2.0, 0.5] * (GIVE_UP_AFTER // 2))
+    visit(head, *[2.0, 0.5] * (END_IMPRECISE_AFTER // 2))
     assert plan.next_round(60.0) == [], "a run without a time limit gives it up"
 
 
@@ -527,7 +527,7 @@ def test_the_headline_is_at_the_size_from_which_the_rate_stays(
         one = queue.pop()
         visited.append(one)
         visit(one, one.task.bytes / rates[jobs.index(one)] / 1e9)
-        queue += plan.following(one)
+        queue += plan.advance_search(one)
     assert visited == jobs[: chosen + 1]
     assert [one.layer for one in jobs].count(Layer.HEADLINES) == 1
     assert jobs[chosen].layer == Layer.HEADLINES
@@ -543,19 +543,23 @@ def test_an_alike_device_is_measured_at_the_size_that_was_found_for_the_first() 
     plan = rounds([*like, *first])
     assert plan.next_round(60.0) == first[:1]
     for one, rate in zip(first, (16.7, 19.05, 19.75, 19.94), strict=False):
-        assert plan.turn(one) == Layer.HEADLINES
+        assert plan.due_layer(one) == Layer.HEADLINES
         visit(one, one.task.bytes / rate)
-        plan.following(one)
+        plan.advance_search(one)
     visit(first[3], *[first[3].task.bytes / 19.94] * (LOOKS[0] - 1))
     assert plan.next_round(60.0) == [like[3]]
     visit(like[3], like[3].task.bytes / 20.0)
-    assert plan.following(like[3]) == []
+    assert plan.advance_search(like[3]) == []
     assert (like[3].layer, like[3].plateau) == (Layer.HEADLINES, True)
 
 
 def test_a_first_look_at_a_size_is_as_urgent_as_a_headline() -> None:
     steps = [at_size((1 << 20) << 2 * n, layer=Layer.REST) for n in range(3)]
-    assert [rounds(steps).turn(one) for one in steps] == [Layer.HEADLINES, Layer.REST, Layer.REST]
+    assert [rounds(steps).due_layer(one) for one in steps] == [
+        Layer.HEADLINES,
+        Layer.REST,
+        Layer.REST,
+    ]
 
 
 def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
@@ -563,16 +567,16 @@ def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
     one.layer = Layer.HEADLINES
     of = settings(quick=True, precision=0.1)
     visit(one, 1.0, 1.01)
-    assert not answered(one, of)
+    assert not can_show(one, of)
     visit(one, 0.99)
-    assert answered(one, of)
+    assert can_show(one, of)
     assert not settled(one, of)
     wide = job()
     wide.layer = Layer.HEADLINES
     visit(wide, 1.0, 1.1, 0.9)
-    assert not answered(wide, of)
+    assert not can_show(wide, of)
     visit(wide, 1.0, 1.1, 0.9)
-    assert answered(wide, of), "the interval of six processes is shown as it is"
+    assert can_show(wide, of), "the interval of six processes is shown as it is"
     assert may_narrow(wide, of), "and so far only"
 
 
@@ -585,9 +589,9 @@ def test_no_answer_is_certain_before_the_host_s_state_is_known() -> None:
     assert settled(head, quick), "a run without references judges by the processes"
     key = key_of(head.task.points[0])
     for unknown in ({key: UNKNOWN}, {key_of(curve.task.points[0]): Slow(0.0, (), 0.0)}):
-        head.judge_by(unknown)
+        head.use_state(unknown)
         assert not settled(head, quick)
-        assert not answered(head, quick)
+        assert not can_show(head, quick)
         assert runner.rounds.next_round(50.0) == [head]
     state(0.001, head)
     assert settled(head, quick)
@@ -670,10 +674,10 @@ def test_the_search_for_a_plateau_ends_before_a_copy_takes_too_long() -> None:
     plan = rounds(jobs, settings(quick=True))
     jobs[0].cost = Cost(0.3, 0.0)
     visit(jobs[0], 0.1)
-    assert plan.following(jobs[0]) == jobs[1:2], "the first visit loads kernels as well"
+    assert plan.advance_search(jobs[0]) == jobs[1:2], "the first visit loads kernels as well"
     jobs[1].cost = Cost(0.6, 0.0)
     visit(jobs[1], 0.2)
-    assert plan.following(jobs[1]) == [], "at four times the size, 1.8 s of 60 s"
+    assert plan.advance_search(jobs[1]) == [], "at four times the size, 1.8 s of 60 s"
     assert jobs[1].layer == Layer.HEADLINES
     assert jobs[1].plateau is False
 

@@ -25,15 +25,15 @@ from test_rounds import Noted
 
 
 class Deadly(HostSpeed):
-    """Kills the worker before each of its readings from number ``after`` on."""
+    """Kills the worker before each of its readings from round ``after`` on."""
 
     after = 0
 
-    def readings(self, worker: Responder, number: int) -> list[HostReading]:
-        if number >= self.after:
+    def readings(self, worker: Responder, round_number: int) -> list[HostReading]:
+        if round_number >= self.after:
             assert isinstance(worker, WorkerProcess)
             os.kill(worker.pid, signal.SIGKILL)
-        return super().readings(worker, number)
+        return super().readings(worker, round_number)
 
 
 def measured(

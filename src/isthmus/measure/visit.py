@@ -50,7 +50,7 @@ _LEAST_VISIT_S = 0.1
 _SIMULATED_MOST_S = 600.0
 """Seconds without an answer after which an emulated card counts as hanging."""
 _OFFLOAD_MOST_S = 120.0
-"""Most seconds of an offload's process."""
+"""Most seconds of an offload's process, on emulated cards too."""
 _LEAST_AGAIN = 3
 _MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20
@@ -73,8 +73,8 @@ class HostSpeed:
     spent_s: float = field(default=0.0, init=False)
     """Seconds that all readings of the run took so far."""
     _next: float = field(default=-math.inf, init=False)
-    _processes: set[int] = field(default_factory=set, init=False)
-    """Numbers of the processes that have read the host's speed."""
+    _rounds: set[int] = field(default_factory=set, init=False)
+    """Numbers of the rounds in which a worker has read the host's speed."""
     _memory: int | None = field(default=None, init=False)
 
     def memory(self) -> int:
@@ -95,14 +95,14 @@ class HostSpeed:
         """Seconds from the start of the run to now, in whole microseconds."""
         return round(max(self.clock() - self.run_began, 0.0), 6)
 
-    def readings(self, worker: Responder, number: int) -> list[HostReading]:
-        """A reading by the worker of process ``number``; empty if none is due or memory is short.
+    def readings(self, worker: Responder, round_number: int) -> list[HostReading]:
+        """A reading by a worker of the round; empty if none is due or memory is short.
 
-        Each of the first processes has a reading at once: no answer is certain before the host's
-        state is known. Raises WorkerDiedError.
+        Each of the first rounds has a reading at once: no answer is certain before the host's state
+        is known. Raises WorkerDiedError.
         """
         began = self.clock()
-        read_before = number in self._processes or len(self._processes) >= FEWEST
+        read_before = round_number in self._rounds or len(self._rounds) >= FEWEST
         if read_before and began < self._next:
             return []
         speed = None
@@ -112,9 +112,9 @@ class HostSpeed:
         took_s = self.clock() - began
         self.spent_s += took_s
         # The first reading allocates memory, up to 0.1 s once in a run: the second follows at once.
-        if self._processes:
+        if self._rounds:
             self._next = began + took_s / SHARE
-        self._processes.add(number)
+        self._rounds.add(round_number)
         if not isinstance(speed, protocol.HostSpeed):
             return []
         at_s = self.since_start()
@@ -141,12 +141,12 @@ class Visitor:
     def visit(
         self,
         job: Job,
-        number: int,
+        round_number: int,
         lend: Callable[[], AbstractContextManager[Responder]],
         rounds: Rounds,
         share_s: float,
     ) -> Visit:
-        """Measures a job in process ``number``.
+        """Measures a job in the process that its device has in this round.
 
         ``lend``: lends a worker for the visit. ``share_s``: the job's share of the run's remaining
         seconds, which limits the visit if one process alone measures each point.
@@ -159,18 +159,19 @@ class Visitor:
         samples = 0 if alone else rounds.samples(job)
         most_s = _most_seconds(job, self.settings, rounds.visit_s(job), share_s)
         *first, last = _requests(job, self.jobs, self.settings, most_s, samples)
-        ask = partial(self._ask, lend=lend, most_s=most_s, number=None if job.simulated else number)
+        reads_in = None if job.simulated else round_number
+        ask = partial(self._ask, lend=lend, most_s=most_s, reads_in=reads_in)
         for request in first:
             with suppress(WorkerRefusedError, WorkerDiedError):
                 answer, readings, death = ask(request)
                 break
         else:
             answer, readings, death = ask(last)
-        results = _reruns(answer, number, whole=alone, at_s=at_s)
+        results = _reruns(answer, round_number, alone=alone, at_s=at_s)
         if cost := _cost(job, answer, time.monotonic() - began):
             job.learn(cost)
         job.moved_bytes = answer.parts[job.part].moved_bytes
-        job.add(number, results)
+        job.add(round_number, results)
         return Visit(list(_entries(job, answer, results, readings)), death)
 
     def _ask(
@@ -179,18 +180,18 @@ class Visitor:
         *,
         lend: Callable[[], AbstractContextManager[Responder]],
         most_s: float,
-        number: int | None,
+        reads_in: int | None,
     ) -> tuple[protocol.Measured, list[HostReading], WorkerDiedError | None]:
         """The worker's answer, readings of the host's speed, and the worker's death in a reading.
 
-        ``number``: number of the process; None: it reads no host speed. Raises WorkerDiedError or
-        WorkerRefusedError if the worker does not answer.
+        ``reads_in``: number of the round; None: the worker reads no host speed. Raises
+        WorkerDiedError or WorkerRefusedError if the worker does not answer.
         """
         with lend() as worker:
             answer = worker.ask(request, allowed_s=most_s)
             assert isinstance(answer, protocol.Measured)
             try:
-                readings = [] if number is None else self.host_speed.readings(worker, number)
+                readings = [] if reads_in is None else self.host_speed.readings(worker, reads_in)
             except WorkerDiedError as death:  # the answer is valid all the same
                 return answer, [], death
         return answer, readings, None
@@ -277,10 +278,13 @@ def _placement(task: Task) -> tuple[str, dict[str, str]]:
     return task.memory, {name: str(value) for name, value in task.axes.items()}
 
 
-def _cost(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
-    """Cost of a visit that took ``took_s`` seconds; None if it gave no sample."""
+def _cost(job: Job, answer: protocol.Measured, process_s: float) -> Cost | None:
+    """Cost of a visit; None if it gave no sample.
+
+    ``process_s``: seconds of an offload's process; other visits count as long as their block.
+    """
     if job.task.offload:
-        return Cost(took_s, 0.0)
+        return Cost(process_s, 0.0)
     # All ranks run their parts at the same time: count the first. Other parts run in sequence.
     parts = answer.parts[:1] if job.task.joint else answer.parts
     taken = len(parts[0].ticks)
@@ -304,26 +308,30 @@ def _entries(
 
 
 def _reruns(
-    answer: protocol.Measured, number: int, *, whole: bool, at_s: float | None
+    answer: protocol.Measured, round_number: int, *, alone: bool, at_s: float | None
 ) -> dict[int, Rerun]:
-    """The results of process ``number`` by part, without phases that the offload does not have.
+    """The results of a round's process by part, without phases that the offload does not have.
 
-    ``whole``: whether this process alone measures the point. ``at_s``: seconds from the run's start
+    ``alone``: whether this process alone measures the point. ``at_s``: seconds from the run's start
     to the visit.
     """
     ended: State = "budget" if answer.state == "open" else answer.state  # type: ignore[assignment]
-    state: State = ended if whole or ended == "once" else "visit"
+    state: State = ended if alone or ended == "once" else "visit"
     return {
-        n: _rerun(answer, part, number, state, at_s)
+        n: _rerun(answer, part, round_number, state, at_s)
         for n, part in enumerate(answer.parts)
         if state != "once" or part.ticks or part.simulated_fs
     }
 
 
 def _rerun(
-    answer: protocol.Measured, part: protocol.Part, number: int, state: State, at_s: float | None
+    answer: protocol.Measured,
+    part: protocol.Part,
+    round_number: int,
+    state: State,
+    at_s: float | None,
 ) -> Rerun:
-    """Makes the result for the run file of one part that process ``number`` measured."""
+    """Makes the result for the run file of one part that a round's process measured."""
     clocks: dict[ClockName, Samples] = {}
     if part.ticks:
         clocks["host"] = Samples(
@@ -336,7 +344,7 @@ def _rerun(
     if part.simulated_fs:
         clocks["simulated"] = Samples(part.simulated_fs, _SIMULATED_TICK_S)
     return Rerun(
-        rerun=number,
+        rerun=round_number,
         batch=answer.batch,
         intervals=answer.intervals,
         clocks=clocks,
