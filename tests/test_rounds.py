@@ -316,6 +316,13 @@ def test_samples_take_as_long_as_what_is_beside_them() -> None:
     assert plan.samples(costliest) == 5
 
 
+def test_the_time_that_is_left_counts_the_start_on_each_device() -> None:
+    """The devices of a round open one after another."""
+    plan = rounds([job(device="cuda:0"), job(device="cuda:1")])
+    plan.start_s.update({"cuda:0": 1.0, "cuda:1": 1.0})
+    assert plan.standing(60.0).left_s > 2 * LOOKS[0]
+
+
 def test_nothing_begins_that_would_have_no_time_after_its_start() -> None:
     plan = rounds([job()])
     plan.start_s["host"] = 2.0

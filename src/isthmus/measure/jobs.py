@@ -2,6 +2,9 @@
 
 The statistical sample is the set of processes: each process adds one median to each row of a job
 (T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
+
+``reducible_half_width`` ends a job (``settled``), ``half_width`` decides whether its answer can be
+shown (``can_show``), and the answer is the interval ``shown`` of its leading part.
 """
 
 from __future__ import annotations
@@ -88,7 +91,7 @@ class Job:
     measured_s: float = 0.0
     """Seconds in which the newest process prepared and measured the job."""
     moved_bytes: int = 0
-    """Bytes that one repetition of ``part`` moves."""
+    """Bytes that one repetition of ``leading_part`` moves."""
     scatter: float = 0.0
     """Relative half-width of the interval of the newest process's median, from its samples alone.
 
@@ -140,7 +143,7 @@ class Job:
         return self.study, self.device.address, task.operation, task.memory, axes
 
     @property
-    def part(self) -> int:
+    def leading_part(self) -> int:
         """Number of the part that answers the job's headline; else the first of ``deciding``."""
         headline = self.task.headline
         if headline is None:
@@ -149,18 +152,18 @@ class Job:
         return next(n for n, point in points if point.operation == headline.operation)
 
     def seconds(self, confidence: float) -> Interval | None:
-        """The time of ``part`` in seconds over all processes so far; None before the first process.
+        """Seconds of ``leading_part`` over all processes so far; None before the first process.
 
         With several clocks, the host's clock counts, else the simulated clock. The interval covers
         the scatter of processes, and not the host's state, which is common to rows of a run.
         """
-        rows = [medians for (part, _), medians in self.medians.items() if part == self.part]
+        rows = [medians for (part, _), medians in self.medians.items() if part == self.leading_part]
         return over_processes(rows[0], confidence) if rows else None
 
     def shown(self, confidence: float) -> Interval | None:
-        """The time of ``part`` as a summary shows it: the interval includes the host's state."""
+        """Seconds of ``leading_part`` as a summary shows them: with the host's state."""
         without_state = self.seconds(confidence)
-        row = next((row for row in self.medians if row[0] == self.part), None)
+        row = next((row for row in self.medians if row[0] == self.leading_part), None)
         return self._with_state(row, without_state) if row and without_state else without_state
 
     def _with_state(self, row: tuple[int, ClockName], interval: Interval) -> Interval:
@@ -210,7 +213,7 @@ class Job:
         self.processes.add(number)
         self._widths.clear()
         self.measured_s = max((rerun.measured_s for rerun in results.values()), default=0.0)
-        self.scatter = _scatter(results.get(self.part))
+        self.scatter = _scatter(results.get(self.leading_part))
         for part in self.deciding & results.keys():
             for clock in results[part].clocks:
                 seconds = results[part].seconds(clock).tolist()

@@ -225,22 +225,27 @@ class Rounds:
         Empty if the layer is complete, or if no visit fits into the time.
         """
         waiting = [job for job in unfinished if self.due_layer(job) == layer]
-        visited = [job for job in waiting if job.processes]
-        begun = [job for job in visited if not out_of_reach(job, self._settings)]
         fresh = [job for job in waiting if not job.processes]
+        visited = [job for job in waiting if job.processes]
+        reachable = [job for job in visited if not out_of_reach(job, self._settings)]
         if layer > Layer.HEADLINES:
-            return self._batch([*begun, *fresh], left_s)
+            return self._batch([*reachable, *fresh], left_s)
+        before_first_look = [job for job in reachable if self._lacks_first_looks(job)]
         used_s = self._settings.budget_s - left_s
         if used_s > _HEADLINES_SHARE * self._settings.budget_s:
-            begun = [job for job in begun if self._lacks_first_looks(job)]
-        elif not begun and not fresh:
+            begun = before_first_look
+        elif reachable or fresh:
+            begun = reachable
+        else:
             begun = visited  # no headline will become precise, but each interval narrows
-        if any(map(self._lacks_first_looks, begun)):
-            fresh = []
-        first = min(map(self._place, fresh), default=())
-        fresh = [job for job in fresh if self._place(job) == first]
         left_s -= sum(map(self.visit_s, begun))
-        return [*begun, *self._fitting(_by_cost(fresh, self.visit_s), left_s)]
+        wave = [] if before_first_look else self._next_wave(fresh)
+        return [*begun, *self._fitting(_by_cost(wave, self.visit_s), left_s)]
+
+    def _next_wave(self, fresh: Sequence[Job]) -> list[Job]:
+        """The headlines without processes that come first: see ``_place``."""
+        first = min(map(self._place, fresh), default=0)
+        return [job for job in fresh if self._place(job) == first]
 
     def _cheap_headlines(self, chosen: Sequence[Job], unfinished: Sequence[Job]) -> list[Job]:
         """Headlines to visit in a round of a later layer, because a visit costs little.
@@ -386,7 +391,7 @@ class Rounds:
             start_s = self.start_s.get(address, START_S) * count * (not job.task.offload)
             starts[address] = max(starts.get(address, 0.0), start_s)
         visits = sum(count * self.visit_s(job) for job, count in processes.items())
-        return visits + max(starts.values(), default=0.0)
+        return visits + sum(starts.values())  # devices open one after another
 
     def visit_s(self, job: Job) -> float:
         """Estimated seconds of a visit."""

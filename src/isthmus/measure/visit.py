@@ -170,7 +170,7 @@ class Visitor:
         results = _reruns(answer, round_number, alone=alone, at_s=at_s)
         if cost := _cost(job, answer, time.monotonic() - began):
             job.learn(cost)
-        job.moved_bytes = answer.parts[job.part].moved_bytes
+        job.moved_bytes = answer.parts[job.leading_part].moved_bytes
         job.add(round_number, results)
         return Visit(list(_entries(job, answer, results, readings)), death)
 
@@ -302,7 +302,7 @@ def _entries(
     """The journal's entries of a visit; only the first has the ``readings`` of the host's speed."""
     for part in sorted(job.task.points.keys() & reruns.keys()):
         moved = answer.parts[part].moved_bytes
-        point = msgspec.structs.replace(job.task.points[part], moved_bytes=moved, error=job.error)
+        point = msgspec.structs.replace(job.task.points[part], moved_bytes=moved)
         yield Entry(point, msgspec.structs.replace(reruns[part], host_speed=readings))
         readings = []
 
