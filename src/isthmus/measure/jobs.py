@@ -154,17 +154,23 @@ class Job:
     def seconds(self, confidence: float) -> Interval | None:
         """Seconds of ``leading_part`` over all processes so far; None before the first process.
 
-        With several clocks, the host's clock counts, else the simulated clock. The interval covers
-        the scatter of processes, and not the host's state, which is common to rows of a run.
+        The interval covers the scatter of processes, and not the host's state, which is common to
+        rows of a run.
         """
-        rows = [medians for (part, _), medians in self.medians.items() if part == self.leading_part]
-        return over_processes(rows[0], confidence) if rows else None
+        row = self._leading_row
+        return over_processes(self.medians[row], confidence) if row else None
+
+    @property
+    def _leading_row(self) -> tuple[int, ClockName] | None:
+        """Row of ``leading_part``: by the host's clock, else the device's, else the simulated."""
+        clocks: Sequence[ClockName] = ("host", "device", "simulated")
+        rows = ((self.leading_part, clock) for clock in clocks)
+        return next((row for row in rows if row in self.medians), None)
 
     def shown(self, confidence: float) -> Interval | None:
         """Seconds of ``leading_part`` as a summary shows them: with the host's state."""
-        without_state = self.seconds(confidence)
-        row = next((row for row in self.medians if row[0] == self.leading_part), None)
-        return self._with_state(row, without_state) if row and without_state else without_state
+        row, without_state = self._leading_row, self.seconds(confidence)
+        return self._with_state(row, without_state) if row and without_state else None
 
     def _with_state(self, row: tuple[int, ClockName], interval: Interval) -> Interval:
         """The interval of a row, widened by what the host's state adds to it."""

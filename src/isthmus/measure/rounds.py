@@ -175,6 +175,7 @@ class Rounds:
         if not unfinished and self.judge(AT_ONCE):
             unfinished = self._unfinished_of(simulated=simulated)
         self._shared_s = self._shared_start_s(unfinished)
+        # The devices of the round are not known yet: it takes at least the slowest start.
         starts_s = [self.start_s.get(job.device.address, 0.0) for job in unfinished]
         usable_s = left_s - max(starts_s, default=0.0)
         if usable_s <= 0:
@@ -321,7 +322,7 @@ class Rounds:
         return (needed(job, self._settings) - len(job.processes)) * self.visit_s(job)
 
     def due_layer(self, job: Job) -> Layer:
-        """The layer in which a job's next process is due.
+        """The layer in which a job's next process is due: the job's layer but for a search.
 
         During the search of a plateau, the first visit to a size belongs to the search's layer.
         """
