@@ -16,11 +16,11 @@ import synthetic
 from isthmus.analysis.summary import summarise
 from isthmus.host_rows import HostRows
 from isthmus.measure.jobs import (
-    GIVE_UP_AFTER,
+    END_IMPRECISE_AFTER,
     OFFLOAD_LOOKS,
     Cost,
     Job,
-    answered,
+    can_show,
     may_narrow,
     needed,
     settled,
@@ -223,7 +223,7 @@ def state(half_width: float, *jobs: Job) -> None:
     """What the host's state adds to these jobs."""
     slow = {key_of(one.task.points[0]): Slow(half_width, (), 0.0) for one in jobs}
     for one in jobs:
-        one.judge_by(slow)
+        one.use_state(slow)
 
 
 def test_a_job_is_done_where_its_shown_interval_is_precise() -> None:
@@ -252,7 +252,7 @@ def test_a_job_is_done_where_its_shown_interval_is_precise() -> None:
     visit(followed, *[1.0] * (LOOKS[-1] - LOOKS[0]))
     assert plan.next_round(60.0) == [hopeless], "the time that is left is spread over the run"
     hopeless.open_ended = True
-    visit(hopeless, *[1.0] * (GIVE_UP_AFTER - LOOKS[0]))
+    visit(hopeless, *[1.0] * (END_IMPRECISE_AFTER - LOOKS[0]))
     assert plan.next_round(60.0) == [], "a run without a time limit gives it up"
 
 
@@ -288,6 +288,21 @@ def test_the_runner_judges_by_the_summary_s_interval() -> None:
         assert row.state_share > 0
 
 
+def test_a_resumed_run_judges_by_the_host_s_state_at_once() -> None:
+    """Else its points look precise, and the run says that nothing is left."""
+    one, rows = job(), HostRows[PointKey](0.95)
+    for n in range(LOOKS[0]):
+        rerun = host_varies(n, 1e-3)
+        one.add(n, {0: rerun})
+        rows.add(key_of(one.task.points[0]), one.task.points[0], rerun)
+    alone = one.half_width(0.95)
+    of = settings(precision=1.001 * alone)
+    assert settled(one, of)
+    plan = Rounds([one], of, Layer.REST, rows)
+    assert one.half_width(0.95) > of.precision
+    assert plan.unfinished == [one]
+
+
 def test_samples_take_as_long_as_what_is_beside_them() -> None:
     cheap, expensive, costliest = job(), job(LARGE), job(LARGE, "costliest")
     cheap.cost, expensive.cost, costliest.cost = Cost(2e-3, 1e-5), Cost(1.0, 2e-3), Cost(0.1, 1.0)
@@ -299,6 +314,13 @@ def test_samples_take_as_long_as_what_is_beside_them() -> None:
     plan.next_round(60.0)
     assert plan.samples(cheap) == 1000  # a third of the start is its own
     assert plan.samples(costliest) == 5
+
+
+def test_the_time_that_is_left_counts_the_start_on_each_device() -> None:
+    """The devices of a round open one after another."""
+    plan = rounds([job(device="cuda:0"), job(device="cuda:1")])
+    plan.start_s.update({"cuda:0": 1.0, "cuda:1": 1.0})
+    assert plan.standing(60.0).left_s > 2 * LOOKS[0]
 
 
 def test_nothing_begins_that_would_have_no_time_after_its_start() -> None:
@@ -440,7 +462,7 @@ def test_a_headline_that_cannot_become_precise_has_its_share_of_the_time() -> No
     visit(curve, *[1.0] * LOOKS[0])
     assert plan.next_round(60.0) == [head], "the time that is left narrows the interval"
     head.open_ended = True
-    visit(head, *[2.0, 0.5] * (GIVE_UP_AFTER // 2))
+    visit(head, *[2.0, 0.5] * (END_IMPRECISE_AFTER // 2))
     assert plan.next_round(60.0) == [], "a run without a time limit gives it up"
 
 
@@ -512,7 +534,7 @@ def test_the_headline_is_at_the_size_from_which_the_rate_stays(
         one = queue.pop()
         visited.append(one)
         visit(one, one.task.bytes / rates[jobs.index(one)] / 1e9)
-        queue += plan.following(one)
+        queue += plan.advance_search(one)
     assert visited == jobs[: chosen + 1]
     assert [one.layer for one in jobs].count(Layer.HEADLINES) == 1
     assert jobs[chosen].layer == Layer.HEADLINES
@@ -528,19 +550,23 @@ def test_an_alike_device_is_measured_at_the_size_that_was_found_for_the_first() 
     plan = rounds([*like, *first])
     assert plan.next_round(60.0) == first[:1]
     for one, rate in zip(first, (16.7, 19.05, 19.75, 19.94), strict=False):
-        assert plan.turn(one) == Layer.HEADLINES
+        assert plan.due_layer(one) == Layer.HEADLINES
         visit(one, one.task.bytes / rate)
-        plan.following(one)
+        plan.advance_search(one)
     visit(first[3], *[first[3].task.bytes / 19.94] * (LOOKS[0] - 1))
     assert plan.next_round(60.0) == [like[3]]
     visit(like[3], like[3].task.bytes / 20.0)
-    assert plan.following(like[3]) == []
+    assert plan.advance_search(like[3]) == []
     assert (like[3].layer, like[3].plateau) == (Layer.HEADLINES, True)
 
 
 def test_a_first_look_at_a_size_is_as_urgent_as_a_headline() -> None:
     steps = [at_size((1 << 20) << 2 * n, layer=Layer.REST) for n in range(3)]
-    assert [rounds(steps).turn(one) for one in steps] == [Layer.HEADLINES, Layer.REST, Layer.REST]
+    assert [rounds(steps).due_layer(one) for one in steps] == [
+        Layer.HEADLINES,
+        Layer.REST,
+        Layer.REST,
+    ]
 
 
 def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
@@ -548,16 +574,16 @@ def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
     one.layer = Layer.HEADLINES
     of = settings(quick=True, precision=0.1)
     visit(one, 1.0, 1.01)
-    assert not answered(one, of)
+    assert not can_show(one, of)
     visit(one, 0.99)
-    assert answered(one, of)
+    assert can_show(one, of)
     assert not settled(one, of)
     wide = job()
     wide.layer = Layer.HEADLINES
     visit(wide, 1.0, 1.1, 0.9)
-    assert not answered(wide, of)
+    assert not can_show(wide, of)
     visit(wide, 1.0, 1.1, 0.9)
-    assert answered(wide, of), "the interval of six processes is shown as it is"
+    assert can_show(wide, of), "the interval of six processes is shown as it is"
     assert may_narrow(wide, of), "and so far only"
 
 
@@ -570,9 +596,9 @@ def test_no_answer_is_certain_before_the_host_s_state_is_known() -> None:
     assert settled(head, quick), "a run without references judges by the processes"
     key = key_of(head.task.points[0])
     for unknown in ({key: UNKNOWN}, {key_of(curve.task.points[0]): Slow(0.0, (), 0.0)}):
-        head.judge_by(unknown)
+        head.use_state(unknown)
         assert not settled(head, quick)
-        assert not answered(head, quick)
+        assert not can_show(head, quick)
         assert runner.rounds.next_round(50.0) == [head]
     state(0.001, head)
     assert settled(head, quick)
@@ -641,15 +667,24 @@ def test_an_earlier_session_has_found_the_plateau() -> None:
     assert plan.next_round(60.0) == [jobs[2]]
 
 
+def test_an_earlier_session_has_ended_a_search_that_takes_too_long() -> None:
+    jobs = [at_size((1 << 20) << 2 * n) for n in range(5)]
+    for one, seconds in zip(jobs, (0.3, 0.6), strict=False):
+        rerun = msgspec.structs.replace(synthetic.rerun(0, [seconds] * 5), measured_s=seconds)
+        one.add(0, {0: rerun})
+    assert rounds(jobs, settings(quick=True)).next_round(60.0) == [jobs[1]]
+    assert (jobs[1].layer, jobs[1].plateau) == (Layer.HEADLINES, False)
+
+
 def test_the_search_for_a_plateau_ends_before_a_copy_takes_too_long() -> None:
     jobs = [at_size((1 << 20) << 2 * n) for n in range(5)]
     plan = rounds(jobs, settings(quick=True))
     jobs[0].cost = Cost(0.3, 0.0)
     visit(jobs[0], 0.1)
-    assert plan.following(jobs[0]) == jobs[1:2], "the first visit loads kernels as well"
+    assert plan.advance_search(jobs[0]) == jobs[1:2], "the first visit loads kernels as well"
     jobs[1].cost = Cost(0.6, 0.0)
     visit(jobs[1], 0.2)
-    assert plan.following(jobs[1]) == [], "at four times the size, 1.8 s of 60 s"
+    assert plan.advance_search(jobs[1]) == [], "at four times the size, 1.8 s of 60 s"
     assert jobs[1].layer == Layer.HEADLINES
     assert jobs[1].plateau is False
 
@@ -664,14 +699,54 @@ def curve(times: dict[int, float], unknown: tuple[int, ...]) -> tuple[list[Job],
     return known, rest
 
 
+LAW = {size: 1e-5 + size / 1e10 for size in (1, 256, 65536, 1 << 24, 1 << 28)}
+"""Seconds by size for a latency of 10 us, then 10 GB/s: the curve bends at 100 KB."""
+
+
 def test_sizes_are_added_where_the_curve_bends_and_nowhere_else() -> None:
-    """Latency 10 us, then 10 GB/s: the curve bends at 100 KB."""
-    law = {size: 1e-5 + size / 1e10 for size in (1, 256, 65536, 1 << 24, 1 << 28)}
-    known, rest = curve(law, (16, 4096, 1 << 18, 1 << 20, 1 << 26))
+    known, rest = curve(LAW, (16, 4096, 1 << 18, 1 << 20, 1 << 26))
     added = rounds([*known, *rest], last=Layer.CURVE).next_round(60.0)
     assert {one.task.bytes for one in added} == {4096, 1 << 20}
     straight, between = curve({1 << n: 1e-9 * (1 << n) for n in (4, 12, 20)}, (1 << 8, 1 << 16))
     assert rounds([*straight, *between], last=Layer.CURVE).next_round(60.0) == []
+
+
+@pytest.mark.parametrize("start_s", [0.0, 0.5])
+def test_a_bend_on_a_later_device_of_a_kind_does_not_end_the_run(start_s: float) -> None:
+    known, rest = curve(LAW, (4096, 1 << 20))
+    head, other = known[-1], job(SMALL, "other")
+    head.layer, other.layer = Layer.HEADLINES, Layer.REST
+    for one in (*known, *rest):
+        one.device.like = "cuda:0"
+    plan = rounds([*known, *rest, other])
+    plan.start_s["host"] = start_s
+    assert set(plan.next_round(60.0)) == set(rest), "its curve is in a later layer"
+    assert {one.layer for one in rest} == {Layer.FURTHER}
+
+
+@pytest.mark.parametrize("start_s", [0.0, 0.5])
+def test_a_bend_that_costs_too_much_leaves_the_time_to_other_points(start_s: float) -> None:
+    known, rest = curve(LAW, (4096, 1 << 20))
+    for one in rest:
+        one.cost = Cost(100.0, 0.0)
+    other = job(SMALL, "other")
+    other.layer = Layer.REST
+    plan = rounds([*known, *rest, other])
+    plan.start_s["host"] = start_s
+    assert plan.next_round(60.0) == [other]
+
+
+def test_the_start_of_a_worker_counts_once_where_a_curve_bends() -> None:
+    known, rest = curve(LAW, (4096, 1 << 20))
+    later = job(SMALL, "later")
+    later.layer = Layer.REST
+    for one in (*rest, later):
+        one.cost = Cost(12.0, 0.0)
+    plan = rounds([*known, *rest, later])
+    plan.start_s["host"] = 25.0
+    chosen = plan.next_round(60.0)
+    assert chosen, "35 s are left for visits of 12 s"
+    assert set(chosen) <= set(rest)
 
 
 def test_what_a_run_leaves_is_counted_with_the_time_it_needs() -> None:

@@ -2,6 +2,9 @@
 
 The statistical sample is the set of processes: each process adds one median to each row of a job
 (T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
+
+``reducible_half_width`` ends a job (``settled``), ``half_width`` decides whether its answer can be
+shown (``can_show``), and the answer is the interval ``shown`` of its leading part.
 """
 
 from __future__ import annotations
@@ -31,16 +34,16 @@ QUICK_LOOKS = (3, *LOOKS)
 QUICK_OFFLOAD_LOOKS = (3, 6, 8, 12)
 """``QUICK_LOOKS`` for offloads: fewer, because each process starts the runtime, up to seconds."""
 EARLY_SHARE = 0.25
-"""Share of the requested precision within which an interval from fewer than six processes must be.
+"""Share of a job's final precision within which an interval from fewer than six processes must be.
 
 Three processes often agree by chance. If three processes with normal scatter may use the whole
 precision, 91 to 95 % of the 95 % intervals hold the true value; with a quarter of it, 93 to 95 %
 (``benchmarks/coverage.py``)."""
 QUICK_HEADLINES = 0.5
 """Precision of headlines over the precision of a quick run: 5 % instead of 10 %."""
-LEAST_TO_GIVE_UP = LOOKS[0]
-"""Fewest processes that show whether further processes can make a job precise."""
-GIVE_UP_AFTER = 12
+LEAST_TO_JUDGE = LOOKS[0]
+"""Fewest processes, six, that show whether further processes can make a job precise."""
+END_IMPRECISE_AFTER = 12
 """Processes after which a run without ``--budget`` ends a job that even the most processes (30)
 would not make precise. A further process narrows an interval by less than a twentieth."""
 _OF_NORMAL = 1.0483
@@ -71,7 +74,7 @@ class Job:
     skipped: str = ""
     """Why this machine does not allow the task; empty if it does."""
     processes: set[int] = field(default_factory=set)
-    """Numbers of the processes that measured the job."""
+    """Numbers of the rounds whose processes measured the job."""
     medians: dict[tuple[int, ClockName], list[float]] = field(default_factory=dict)
     """By part and clock: each process's median in seconds. Only deciding parts have a row."""
     resolution_s: dict[tuple[int, ClockName], float] = field(default_factory=dict)
@@ -85,8 +88,10 @@ class Job:
     The estimate uses the median distance of two processes, which outliers hardly change (Shamos's
     estimator; Rousseeuw and Croux, "Alternatives to the median absolute deviation", JASA 88 (1993),
     1273)."""
+    measured_s: float = 0.0
+    """Seconds in which the newest process prepared and measured the job."""
     moved_bytes: int = 0
-    """Bytes that one repetition of ``part`` moves."""
+    """Bytes that one repetition of ``leading_part`` moves."""
     scatter: float = 0.0
     """Relative half-width of the interval of the newest process's median, from its samples alone.
 
@@ -138,7 +143,7 @@ class Job:
         return self.study, self.device.address, task.operation, task.memory, axes
 
     @property
-    def part(self) -> int:
+    def leading_part(self) -> int:
         """Number of the part that answers the job's headline; else the first of ``deciding``."""
         headline = self.task.headline
         if headline is None:
@@ -147,24 +152,30 @@ class Job:
         return next(n for n, point in points if point.operation == headline.operation)
 
     def seconds(self, confidence: float) -> Interval | None:
-        """The time of ``part`` in seconds over all processes so far; None before the first process.
+        """Seconds of ``leading_part`` over all processes so far; None before the first process.
 
-        With several clocks, the host's clock counts, else the simulated clock. The interval covers
-        the scatter of processes, and not the host's state, which is common to rows of a run.
+        The interval covers the scatter of processes, and not the host's state, which is common to
+        rows of a run.
         """
-        rows = [medians for (part, _), medians in self.medians.items() if part == self.part]
-        return over_processes(rows[0], confidence) if rows else None
+        row = self._leading_row
+        return over_processes(self.medians[row], confidence) if row else None
+
+    @property
+    def _leading_row(self) -> tuple[int, ClockName] | None:
+        """Row of ``leading_part``: by the host's clock, else the device's, else the simulated."""
+        clocks: Sequence[ClockName] = ("host", "device", "simulated")
+        rows = ((self.leading_part, clock) for clock in clocks)
+        return next((row for row in rows if row in self.medians), None)
 
     def shown(self, confidence: float) -> Interval | None:
-        """The time of ``part`` as a summary shows it: the interval includes the host's state."""
-        alone = self.seconds(confidence)
-        row = next((row for row in self.medians if row[0] == self.part), None)
-        return self._with_state(row, alone) if row and alone else alone
+        """Seconds of ``leading_part`` as a summary shows them: with the host's state."""
+        row, without_state = self._leading_row, self.seconds(confidence)
+        return self._with_state(row, without_state) if row and without_state else None
 
-    def _with_state(self, row: tuple[int, ClockName], alone: Interval) -> Interval:
+    def _with_state(self, row: tuple[int, ClockName], interval: Interval) -> Interval:
         """The interval of a row, widened by what the host's state adds to it."""
         slow = self._slow_of(row)
-        return slow.widened(alone) if slow else alone
+        return slow.widened(interval) if slow else interval
 
     def _slow_of(self, row: tuple[int, ClockName]) -> Slow | None:
         """What the host's state adds to a row; None if it adds nothing.
@@ -177,10 +188,10 @@ class Job:
     @property
     def state_known(self) -> bool:
         """Whether the host's state is known for all rows of the job, or is not read by the run."""
-        slow = map(self._slow_of, self._judged()) if self._slow else ()
+        slow = map(self._slow_of, self._positive_rows()) if self._slow else ()
         return all(slow_part is not None and slow_part.known for slow_part in slow)
 
-    def judge_by(self, slow: Mapping[PointKey, Slow]) -> None:
+    def use_state(self, slow: Mapping[PointKey, Slow]) -> None:
         """Stores what the host's state adds to each point of the run, and widens the job's rows."""
         self._slow = slow
         self._widths.clear()
@@ -204,10 +215,11 @@ class Job:
         return {0} if self.task.joint and 0 in parts else parts
 
     def add(self, number: int, results: Mapping[int, Rerun]) -> None:
-        """Adds the results that process ``number`` has for the parts of the job."""
+        """Adds the results of round ``number``'s process for the parts of the job."""
         self.processes.add(number)
         self._widths.clear()
-        self.scatter = _scatter(results.get(self.part))
+        self.measured_s = max((rerun.measured_s for rerun in results.values()), default=0.0)
+        self.scatter = _scatter(results.get(self.leading_part))
         for part in self.deciding & results.keys():
             for clock in results[part].clocks:
                 seconds = results[part].seconds(clock).tolist()
@@ -216,12 +228,12 @@ class Job:
                     self.medians.setdefault(row, []).append(stdlib.median(seconds))
                     step_s = results[part].resolution_s(clock)
                     self.resolution_s[row] = max(step_s, self.resolution_s.get(row, 0.0))
-        rows = [[*map(math.log, row)] for row in self._judged().values() if len(row) > 1]
-        apart = (stdlib.median(abs(x - y) for x, y in combinations(row, 2)) for row in rows)
-        self.spread = _OF_NORMAL * max(apart, default=0.0)
+        rows = [[*map(math.log, row)] for row in self._positive_rows().values() if len(row) > 1]
+        distances = (stdlib.median(abs(x - y) for x, y in combinations(row, 2)) for row in rows)
+        self.spread = _OF_NORMAL * max(distances, default=0.0)
 
     @property
-    def usual_cost(self) -> Cost:
+    def expected_cost(self) -> Cost:
         """Estimated cost of a visit; before the first visit, 1 GB/s to fill and 5 GB/s to copy."""
         size = self.task.bytes
         if self.task.offload:
@@ -245,7 +257,7 @@ class Job:
             if self.deciding <= results[number].keys():
                 self.add(number, results[number])
 
-    def _judged(self) -> dict[tuple[int, ClockName], list[float]]:
+    def _positive_rows(self) -> dict[tuple[int, ClockName], list[float]]:
         """Rows that have a relative precision, because all their medians are above 0."""
         return {row: medians for row, medians in self.medians.items() if min(medians) > 0}
 
@@ -258,7 +270,7 @@ class Job:
 
     def own_half_width(self, confidence: float) -> float:
         """Relative half-width of the widest row's interval, without the host's state."""
-        rows = self._judged().items()
+        rows = self._positive_rows().items()
         each = (
             over_processes(medians, confidence, self.resolution_s[row]) for row, medians in rows
         )
@@ -274,7 +286,7 @@ class Job:
     def _half_widths(self, confidence: float) -> tuple[float, float]:
         if confidence not in self._widths:
             widest = narrowing = 0.0
-            for row, medians in self._judged().items():
+            for row, medians in self._positive_rows().items():
                 step_s = self.resolution_s[row]
                 interval = over_processes(medians, confidence, step_s)
                 interval = self._with_state(row, interval)
@@ -314,7 +326,8 @@ def looks(job: Job, settings: Settings) -> Sequence[int]:
 
 def wanted_precision(job: Job, settings: Settings) -> float:
     """The relative half-width that ends a job at its present number of processes."""
-    early = 1 < len(job.processes) < LOOKS[0] <= looks(job, settings)[-1]
+    may_go_on = looks(job, settings)[-1] >= LOOKS[0]
+    early = may_go_on and 1 < len(job.processes) < LOOKS[0]
     return _final_precision(job, settings) * (EARLY_SHARE if early else 1.0)
 
 
@@ -326,11 +339,10 @@ def _final_precision(job: Job, settings: Settings) -> float:
     if not settings.quick or job.layer > Layer.HEADLINES:
         return settings.precision
     narrow = QUICK_HEADLINES * settings.precision
-    enough_tried = len(job.processes) >= LEAST_TO_GIVE_UP
     most = looks(job, settings)[-1]
-    return (
-        settings.precision if enough_tried and not _reaches(narrow, most, job, settings) else narrow
-    )
+    if len(job.processes) < LEAST_TO_JUDGE or _reaches(narrow, most, job, settings):
+        return narrow
+    return settings.precision
 
 
 def settled(job: Job, settings: Settings) -> bool:
@@ -342,18 +354,18 @@ def settled(job: Job, settings: Settings) -> bool:
         looks(job, settings),
     ):
         return True
-    enough_tried = len(job.processes) >= GIVE_UP_AFTER
-    return job.open_ended and enough_tried and out_of_reach(job, settings)
+    tried_long = len(job.processes) >= END_IMPRECISE_AFTER
+    return job.open_ended and tried_long and out_of_reach(job, settings)
 
 
-def answered(job: Job, settings: Settings) -> bool:
+def can_show(job: Job, settings: Settings) -> bool:
     """Whether the answer to a headline can be shown, with its interval.
 
     From the first look on, the run shows an answer within its precision; after
-    ``LEAST_TO_GIVE_UP`` processes it shows any answer. Further processes may follow, because few
+    ``LEAST_TO_JUDGE`` processes it shows any answer. Further processes may follow, because few
     processes agree by chance: see ``EARLY_SHARE``.
     """
-    if settled(job, settings) or len(job.processes) >= LEAST_TO_GIVE_UP:
+    if settled(job, settings) or len(job.processes) >= LEAST_TO_JUDGE:
         return True
     looked = len(job.processes) >= looks(job, settings)[0]
     return looked and job.half_width(settings.confidence) <= settings.precision
@@ -377,9 +389,10 @@ def out_of_reach(job: Job, settings: Settings) -> bool:
     The cause is the scatter of the processes, or the host's state, which varies from run to run.
     """
     at = looks(job, settings)
-    enough_tried = len(job.processes) >= min(LEAST_TO_GIVE_UP, at[-1])
-    goal = _final_precision(job, settings)
-    return enough_tried and len(job.processes) > 1 and not _reaches(goal, at[-1], job, settings)
+    have = len(job.processes)
+    if have < 2 or have < min(LEAST_TO_JUDGE, at[-1]):
+        return False
+    return not _reaches(_final_precision(job, settings), at[-1], job, settings)
 
 
 def may_narrow(job: Job, settings: Settings) -> bool:

@@ -7,7 +7,8 @@ A run measures a layer when the layer before it is precise or cannot become prec
 3. FURTHER: all other operations, over the first sizes.
 4. REST: every other size and value.
 
-Values that the user names are part of the first two layers, so that a run measures all of them.
+Values that the user names are part of the first two layers, so that a run measures all of them,
+except on a device like an earlier device: its curve is part of FURTHER.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _MEMORY_SHARE = 0.8
 """Share of the free memory of host or device that the buffers of a point may use."""
 _PLATEAU_MOST = 1 << 30
 """Largest size in bytes for the search of a plateau."""
-_PLATEAU_SHARE = 8
+_PLATEAU_DIVISOR = 8
 """The search of a plateau uses buffers up to the largest possible buffer over this divisor."""
 _PLATEAU_STEP = 4
 """Least factor from each size to the next larger size in the search of a plateau."""
@@ -170,7 +171,7 @@ class Plan:
         self._chosen = chosen
         self._limits = Limits.of(device.description)
         self._curve = set(requested.get("operation") or study.curve or study.operations_usually)
-        self._coarse = {
+        self._first_values = {
             axis.name: set(axis.first or ())
             for axis in study.axes
             if axis.coarse is not None and axis.name not in requested
@@ -203,20 +204,24 @@ class Plan:
             )
             for axis in self._columns
         ]
-        usual = {axis.name: _as_value(axis.usual) for axis in operation.axes}
+        usual_values = {axis.name: _as_value(axis.usual) for axis in operation.axes}
         for kind, *values in product(kinds, *columns):
-            axes = dict(zip((axis.name for axis in self._columns), values, strict=True))
-            own = {name: axes.get(name, value) for name, value in usual.items()}
-            largest = self._limits.largest(operation, own)
+            study_axes = dict(zip((axis.name for axis in self._columns), values, strict=True))
+            operation_axes = {
+                name: study_axes.get(name, value) for name, value in usual_values.items()
+            }
+            largest = self._limits.largest(operation, operation_axes)
             multiples = [size for size in sizes if size % operation.unit_bytes == 0]
             fitting = [size for size in multiples if size <= largest]
             if operation.sized and len(fitting) < len(multiples):
                 beyond = tuple(size for size in multiples if size > largest)
                 self._too_large.setdefault((beyond, largest), []).append(operation.name)
-            steps = self._plateau_steps(fitting, operation, own) if operation.sized else []
+            steps: Sequence[int] = []
+            if operation.sized:
+                steps = self._plateau_steps(fitting, operation, operation_axes)
             for size in fitting if operation.sized else (0,):
                 points = {
-                    index: self._point(part, size, str(kind), axes, operation.api)
+                    index: self._point(part, size, str(kind), study_axes, operation.api)
                     for index, part in enumerate(operation.parts)
                     if part.name in wanted
                 }
@@ -224,18 +229,18 @@ class Plan:
                     operation.name,
                     size,
                     str(kind),
-                    own,
+                    operation_axes,
                     points,
                     offload=self._study.offload,
                     joint=operation.joint,
                 )
-                self.tasks.append(self._in_layer(task, axes, steps, kinds))
+                self.tasks.append(self._in_layer(task, study_axes, steps, kinds))
 
     def _plateau_steps(
-        self, sizes: Sequence[int], operation: OperationDescription, own: Mapping[str, Value]
+        self, sizes: Sequence[int], operation: OperationDescription, axes: Mapping[str, Value]
     ) -> Sequence[int]:
         """The sizes that the search of a plateau visits, rising by a factor of 4 or more."""
-        most = min(_PLATEAU_MOST, self._limits.largest(operation, own) // _PLATEAU_SHARE)
+        most = min(_PLATEAU_MOST, self._limits.largest(operation, axes) // _PLATEAU_DIVISOR)
         steps: list[int] = []
         for size in sorted(set(sizes)):
             far_enough = not steps or size >= _PLATEAU_STEP * steps[-1]
@@ -258,25 +263,27 @@ class Plan:
         """
         names = {point.operation for point in task.points.values()}
         values = {"memory": task.memory, **axes}
-        if self._study.size_axis.name in self._coarse:
+        if self._study.size_axis.name in self._first_values:
             values[self._study.size_axis.name] = task.bytes // self._study.size_axis.unit_bytes
-        first = all(
-            values.get(name) in coarse_values
-            for name, coarse_values in self._coarse.items()
+        is_first = all(
+            values.get(name) in first_values
+            for name, first_values in self._first_values.items()
             if name in values
         )
         if task.bytes == 0:  # the operation has no size: its only point is among the first
-            first = True
+            is_first = True
         for headline in self._study.headlines:
             if headline.operation not in names or not self._asks_for(headline, task, axes, kinds):
                 continue
             if headline.bytes in {Size.ANY, task.bytes}:
                 return replace(task, layer=Layer.HEADLINES, headline=headline)
             if headline.on_plateau and task.bytes in steps:
-                alone = len(steps) == 1
-                layer = Layer.HEADLINES if alone else Layer.CURVE if first else Layer.REST
+                # Of several sizes, the search visits each in time, whatever its layer.
+                layer = Layer.CURVE if is_first else Layer.REST
+                if len(steps) == 1:
+                    layer = Layer.HEADLINES
                 return replace(task, layer=layer, headline=headline)
-        if not first:
+        if not is_first:
             return replace(task, layer=Layer.REST)
         named = self._study.size_axis.name in self._given
         return replace(task, layer=Layer.CURVE if named or names & self._curve else Layer.FURTHER)
@@ -315,7 +322,7 @@ class Plan:
             axes={**axes, **part.axes},
         )
 
-    def miss(self, operations: Sequence[OperationDescription]) -> None:
+    def note_left_out(self, operations: Sequence[OperationDescription]) -> None:
         """Notes as left out: requested or default values that none of these operations accepts."""
         for axis in self._columns:
             described = [
@@ -334,7 +341,7 @@ class Plan:
                     reason = f"{self._device} takes no {axis.name} {value}: at most {max(most)}"
                     self.left_out.append(reason)
             if not described and not axis.selects and not axis.sets:
-                self._ignore(axis, operations)
+                self._note_ignored(axis, operations)
             if not axis.selects or any(
                 not axis_of_operation.values for axis_of_operation in described
             ):  # an axis without listed values accepts any number up to ``most``
@@ -357,7 +364,7 @@ class Plan:
                         f"{self._device} has no {axis.name} {value}: {why or others}"
                     )
 
-    def _ignore(self, axis: Axis, operations: Sequence[OperationDescription]) -> None:
+    def _note_ignored(self, axis: Axis, operations: Sequence[OperationDescription]) -> None:
         """Notes as left out: requested values of an axis, if none of these operations has it."""
         parts = [part for o in operations for part in o.parts if axis.name in part.axes]
         available = list(dict.fromkeys(part.axes[axis.name] for part in parts))
@@ -441,7 +448,7 @@ def plan(study: Study, device: FoundDevice, requested: Mapping[str, Sequence[Val
                 seen.append(operation)
                 for sizes_from, sizes in sizes_by_set:
                     planner.add(operation, wanted, sizes, sizes_from)
-    planner.miss(seen)
+    planner.note_left_out(seen)
     return planner.end()
 
 
@@ -527,9 +534,9 @@ def _first_layer(device: FoundDevice, devices: Sequence[FoundDevice]) -> Layer:
     Copies by the processor itself and other APIs of a card are comparisons, which come later. If
     the run has no device with a runtime, they come first.
     """
-    alone = not any(device.backend.has_runtime for device in devices)
-    compared = device.beside or not device.backend.has_runtime
-    return Layer.CURVE if compared and not alone else Layer.HEADLINES
+    any_runtime = any(device.backend.has_runtime for device in devices)
+    is_comparison = device.beside or not device.backend.has_runtime
+    return Layer.CURVE if is_comparison and any_runtime else Layer.HEADLINES
 
 
 def _compares_apis(task: Task, device: FoundDevice) -> bool:

@@ -1,7 +1,8 @@
 """Chooses the jobs that the next process of each device visits (a round), and how long each takes.
 
 A run measures the layers of the plan one after the other. A layer is complete when each of its jobs
-is precise or cannot become precise. In a round, jobs that are compared follow one another.
+is precise or cannot become precise. Headlines that cannot still get up to 60 % of the time, because
+each process narrows an answer. In a round, jobs that are compared follow one another.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from isthmus.host_rows import HostRows
-from isthmus.measure.jobs import Job, answered, looks, needed, out_of_reach, settled
+from isthmus.measure.jobs import Job, can_show, looks, needed, out_of_reach, settled
 from isthmus.measure.plan import Layer
 from isthmus.results.journal import PointKey
 from isthmus.results.run_file import Settings
@@ -74,7 +75,7 @@ class Standing(NamedTuple):
     """Progress of a run, for the display."""
 
     answers: int
-    """Headlines that are precise or cannot become precise, of ``all_answers``."""
+    """Headlines whose answer can be shown, of ``all_answers``."""
     all_answers: int
     points: int
     """Tasks that need no more processes, of ``all_points``."""
@@ -96,9 +97,9 @@ class Rounds:
         """``last``: last layer that the run measures; ``host_rows``: all results of the run."""
         self._jobs = jobs
         self._host_rows = host_rows
-        self._judged = 0
+        self._results_judged = 0
         """Number of results when ``judge`` last computed the host's state."""
-        self._judging = 0.0, -math.inf
+        self._last_judging = 0.0, -math.inf
         """Seconds that ``judge`` last took, and when it ended (``time.monotonic``)."""
         self._settings = settings
         self._last = last
@@ -109,11 +110,13 @@ class Rounds:
         self._first_device = next((job.device.address for job in heads), "")
         self._searches = {job: search for search in _searches(jobs) for job in search.steps}
         for search in dict.fromkeys(self._searches.values()):
-            while search.next and search.next.processes:  # pass sizes of an earlier session
-                search.advance(0.0, math.inf, settings.confidence)
+            # Pass the sizes of an earlier session, which also ended a search that took too long.
+            while (job := search.next) and job.processes:
+                search.advance(job.measured_s, self._step_limit_s(job), settings.confidence)
         self.start_s: dict[str, float] = {}
         """Seconds that workers took to start, by address."""
         self._shared_s: dict[str, float] = {}
+        self.judge(AT_ONCE)  # by the results of an earlier session
 
     @property
     def wanted(self) -> list[Job]:
@@ -128,10 +131,10 @@ class Rounds:
     def unfinished(self) -> list[Job]:
         """Jobs that the run measures and that need more processes."""
         open_jobs = [job for job in self._jobs if not settled(job, self._settings)]
-        return [job for job in open_jobs if self.turn(job) <= self._last_of(job)]
+        return [job for job in open_jobs if self.due_layer(job) <= self._last_of(job)]
 
     @property
-    def to_time(self) -> bool:
+    def has_timed_jobs_left(self) -> bool:
         """Whether an unfinished job has times that are not simulated."""
         return not all(job.simulated for job in self.unfinished)
 
@@ -142,7 +145,7 @@ class Rounds:
         searched = sum(not s.ended and s.layer == Layer.HEADLINES for s in searches)
         wanted = self.wanted
         return Standing(
-            sum(answered(job, self._settings) for job in heads),
+            sum(can_show(job, self._settings) for job in heads),
             len(heads) + searched,
             sum(settled(job, self._settings) for job in wanted),
             len(wanted),
@@ -172,24 +175,24 @@ class Rounds:
         if not unfinished and self.judge(AT_ONCE):
             unfinished = self._unfinished_of(simulated=simulated)
         self._shared_s = self._shared_start_s(unfinished)
-        left_s -= max(
-            (self.start_s.get(job.device.address, 0.0) for job in unfinished), default=0.0
-        )
-        if left_s <= 0:
+        # The devices of the round are not known yet: it takes at least the slowest start.
+        starts_s = [self.start_s.get(job.device.address, 0.0) for job in unfinished]
+        usable_s = left_s - max(starts_s, default=0.0)
+        if usable_s <= 0:
             return []
         if simulated and unfinished:
             return sorted(unfinished, key=lambda job: (job.task.bytes, job.study))
         for layer in Layer:
-            if chosen := self._of_layer(layer, unfinished, left_s):
+            if chosen := self._of_layer(layer, unfinished, usable_s):
                 return self._ordered([*chosen, *self._cheap_headlines(chosen, unfinished)])
             if layer == Layer.CURVE and self._refine(simulated=simulated):
                 return self.next_round(left_s, simulated=simulated)
-        # No remaining job can become precise, but each process narrows an interval: the remaining
-        # time goes to the jobs with the fewest processes.
+        # The remaining jobs cannot become precise, or not in this time, but each process narrows an
+        # interval: the time goes to the jobs with fewer processes than the middle of the extremes.
         counts = [len(job.processes) for job in unfinished] or [0]
         middle = (min(counts) + max(counts)) / 2
         rest = [job for job in unfinished if len(job.processes) <= middle]
-        return self._ordered(self._fitting(_by_cost(rest, self.visit_s), left_s, rounds=1))
+        return self._ordered(self._fitting(_by_cost(rest, self.visit_s), usable_s, rounds=1))
 
     def _unfinished_of(self, *, simulated: bool) -> list[Job]:
         """Unfinished jobs with simulated times, or with measured times unless ``simulated``."""
@@ -201,15 +204,15 @@ class Rounds:
         Returns False without computing it if no result is new. The same if the computation would
         take more than ``share`` of the time since the last computation.
         """
-        rows, (took_s, ended) = self._host_rows, self._judging
+        rows, (took_s, ended) = self._host_rows, self._last_judging
         now = time.monotonic()
-        if rows is None or rows.results == self._judged or now < ended + took_s / share:
+        if rows is None or rows.results == self._results_judged or now < ended + took_s / share:
             return False
         slow = rows.slow()
         for job in self._jobs:
-            job.judge_by(slow)
+            job.use_state(slow)
         ended = time.monotonic()
-        self._judged, self._judging = rows.results, (ended - now, ended)
+        self._results_judged, self._last_judging = rows.results, (ended - now, ended)
         return True
 
     def _awaits_state(self, job: Job) -> bool:
@@ -218,23 +221,32 @@ class Rounds:
         return len(job.processes) in at[:-1] and not job.state_known
 
     def _of_layer(self, layer: Layer, unfinished: Sequence[Job], left_s: float) -> list[Job]:
-        """The jobs of one layer that the next round visits; empty if the layer is complete."""
-        waiting = [job for job in unfinished if self.turn(job) == layer]
-        visited = [job for job in waiting if job.processes]
-        begun = [job for job in visited if not out_of_reach(job, self._settings)]
+        """The jobs of one layer that the next round visits.
+
+        Empty if the layer is complete, or if no visit fits into the time.
+        """
+        waiting = [job for job in unfinished if self.due_layer(job) == layer]
         fresh = [job for job in waiting if not job.processes]
+        visited = [job for job in waiting if job.processes]
+        reachable = [job for job in visited if not out_of_reach(job, self._settings)]
         if layer > Layer.HEADLINES:
-            return self._batch([*begun, *fresh], left_s)
-        if self._settings.budget_s - left_s > _HEADLINES_SHARE * self._settings.budget_s:
-            begun = [job for job in begun if self._lacks_first_looks(job)]
-        elif not begun and not fresh:
+            return self._batch([*reachable, *fresh], left_s)
+        before_first_look = [job for job in reachable if self._lacks_first_looks(job)]
+        used_s = self._settings.budget_s - left_s
+        if used_s > _HEADLINES_SHARE * self._settings.budget_s:
+            begun = before_first_look
+        elif reachable or fresh:
+            begun = reachable
+        else:
             begun = visited  # no headline will become precise, but each interval narrows
-        if any(map(self._lacks_first_looks, begun)):
-            fresh = []
-        first = min(map(self._place, fresh), default=())
-        fresh = [job for job in fresh if self._place(job) == first]
         left_s -= sum(map(self.visit_s, begun))
-        return [*begun, *self._fitting(_by_cost(fresh, self.visit_s), left_s)]
+        wave = [] if before_first_look else self._next_wave(fresh)
+        return [*begun, *self._fitting(_by_cost(wave, self.visit_s), left_s)]
+
+    def _next_wave(self, fresh: Sequence[Job]) -> list[Job]:
+        """The headlines without processes that come first: see ``_place``."""
+        first = min(map(self._place, fresh), default=0)
+        return [job for job in fresh if self._place(job) == first]
 
     def _cheap_headlines(self, chosen: Sequence[Job], unfinished: Sequence[Job]) -> list[Job]:
         """Headlines to visit in a round of a later layer, because a visit costs little.
@@ -296,11 +308,11 @@ class Rounds:
             return list(jobs)
         most_s = max(_ROUND_S, _STARTS * starts_s)
         chosen: list[Job] = []
-        ends_s = visits_s = 0.0
+        until_precise_s = this_round_s = 0.0
         for job in _by_cost(jobs, self._finish_s):
-            ends_s += self._finish_s(job)
-            visits_s += self.visit_s(job)
-            if ends_s > left_s or (chosen and visits_s > most_s):
+            until_precise_s += self._finish_s(job)
+            this_round_s += self.visit_s(job)
+            if until_precise_s > left_s or (chosen and this_round_s > most_s):
                 break
             chosen.append(job)
         return chosen or self._fitting(jobs, left_s)
@@ -309,8 +321,8 @@ class Rounds:
         """Estimated seconds of the visits until a job is precise enough."""
         return (needed(job, self._settings) - len(job.processes)) * self.visit_s(job)
 
-    def turn(self, job: Job) -> Layer:
-        """The layer in which a job's next process is due.
+    def due_layer(self, job: Job) -> Layer:
+        """The layer in which a job's next process is due: the job's layer but for a search.
 
         During the search of a plateau, the first visit to a size belongs to the search's layer.
         """
@@ -332,18 +344,23 @@ class Rounds:
         cheapest = min(jobs, key=self.visit_s)
         return kept or [cheapest] * (self.visit_s(cheapest) <= seconds)
 
-    def following(self, job: Job) -> list[Job]:
-        """The job that the same process visits after ``job``: the next size of its search."""
+    def advance_search(self, job: Job) -> list[Job]:
+        """Advances the search of ``job``; the next size, which the same process visits, if any."""
         search = self._searches.get(job)
         if search is None or search.next is not job:
             return []
-        share = _STEP_SHARE if self._is_fastest_copy(job) else _OTHER_STEP_SHARE
-        limit_s = math.inf if job.simulated else share * self._settings.budget_s
-        search.advance(self.visit_s(job), limit_s, self._settings.confidence)
+        search.advance(self.visit_s(job), self._step_limit_s(job), self._settings.confidence)
         return [search.next] if search.next else []
 
+    def _step_limit_s(self, job: Job) -> float:
+        """Most seconds of a visit to the next size in the search that ``job`` belongs to."""
+        if job.simulated:
+            return math.inf
+        share = _STEP_SHARE if self._is_fastest_copy(job) else _OTHER_STEP_SHARE
+        return share * self._settings.budget_s
+
     def _refine(self, *, simulated: bool) -> bool:
-        """Adds sizes where a curve cannot be interpolated; returns whether it added any.
+        """Moves planned sizes into curves that cannot be interpolated; returns whether any moved.
 
         A curve is a line between neighbouring sizes, on logarithmic axes. If its slope changes
         between two neighbours, a size in the middle shows where it bends.
@@ -360,9 +377,10 @@ class Rounds:
             if any(job.layer <= Layer.CURVE for job in jobs)
             for job in _bends(jobs, self._settings.confidence)
         ]
-        for job in bends:
+        moved = [job for job in bends if job.layer > job.curve_layer]
+        for job in moved:
             job.layer = job.curve_layer
-        return bool(bends)
+        return bool(moved)
 
     def _left_s(self) -> float:
         """Estimated seconds that all unfinished jobs need together."""
@@ -374,15 +392,15 @@ class Rounds:
             start_s = self.start_s.get(address, START_S) * count * (not job.task.offload)
             starts[address] = max(starts.get(address, 0.0), start_s)
         visits = sum(count * self.visit_s(job) for job, count in processes.items())
-        return visits + max(starts.values(), default=0.0)
+        return visits + sum(starts.values())  # devices open one after another
 
     def visit_s(self, job: Job) -> float:
         """Estimated seconds of a visit."""
-        overhead_s, sample_s = job.usual_cost
+        overhead_s, sample_s = job.expected_cost
         return overhead_s + self.samples(job) * sample_s
 
     def samples(self, job: Job) -> int:
-        """Number of samples of a visit, so that they take as long as its other work.
+        """Number of samples of a visit: they take as long as its other work, up to 0.05 s.
 
         That work includes the visit's share of the worker's start. If processes differ, fewer
         samples would be enough. But that at most halves the visit, and in short visits a moment of
@@ -390,13 +408,16 @@ class Rounds:
         """
         if job.task.offload:
             return 1
-        overhead_s, sample_s = job.usual_cost
+        overhead_s, sample_s = job.expected_cost
         overhead_s += self._shared_s.get(job.device.address, 0.0)
         sampling_s = min(overhead_s, _LONG_ENOUGH_S)
         return round(min(max(sampling_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
 
     def _shared_start_s(self, jobs: Sequence[Job]) -> dict[str, float]:
-        """By address: seconds of a worker's start over the number of visits that share it."""
+        """By address: seconds of a worker's start over the number of jobs that may share it.
+
+        A round of few jobs has a larger share: it is chosen by these estimates, so not known yet.
+        """
         visits: dict[str, int] = {}
         for job in jobs:
             if not job.task.offload:
@@ -415,12 +436,12 @@ class Rounds:
 def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
     """Estimated seconds in which these jobs become precise; simulated jobs need none.
 
-    Assumes 0.1 s for the start of each visit, and 1 GB/s to fill and check memory.
+    Assumes 0.1 s for each point in each process, and 1 GB/s to fill and check memory.
     """
     budget = 0.0
     for job in jobs:
         if job.task.offload and not job.simulated:
-            budget += 2 * looks(job, settings)[0] * job.usual_cost.overhead_s
+            budget += 2 * looks(job, settings)[0] * job.expected_cost.overhead_s
         elif not job.simulated:
             processes = 2 * looks(job, settings)[0]
             budget += processes * (0.1 * len(job.task.points) + 1e-9 * job.task.bytes)
@@ -464,9 +485,9 @@ class _Search:
         """Goes to the next size after a visit, or ends the search.
 
         It ends at a plateau, at the last size, after a failure, or before a visit that would take
-        more than ``limit_s`` seconds. ``took_s``: seconds of the last visit.
+        more than ``limit_s`` seconds. ``took_s``: estimated seconds of a visit to the last size.
         """
-        if self._leader and (led := self._led()) and self._leader.found:
+        if self._leader and self._leader.found and (led := self._led()):
             self._end(led, plateau=bool(self._leader.found.plateau))
             return
         job = self.steps[self._at]
@@ -486,9 +507,10 @@ class _Search:
 
         After one visit, the seconds of that visit: it also loads kernels and shows no growth.
         """
-        (before, before_s), (last, last_s) = [*self._took[:1], *self._took][-2:]
-        if last == before:
+        last, last_s = self._took[-1]
+        if len(self._took) == 1:
             return last_s
+        before, before_s = self._took[-2]
         return last_s + max(last_s - before_s, 0.0) * (size - last) / (last - before)
 
     def _end(self, job: Job, *, plateau: bool) -> None:

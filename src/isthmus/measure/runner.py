@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from isthmus.host_rows import HostRows
-from isthmus.measure.jobs import Job, answered, looks, may_narrow
+from isthmus.measure.jobs import Job, can_show, looks, may_narrow
 from isthmus.measure.plan import Layer
 from isthmus.measure.rounds import ANSWER_SHARE, AT_ONCE, Rounds, Standing
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
@@ -30,10 +30,10 @@ from isthmus.system.binding import Binding
 from isthmus.text import counted
 
 _SLACK = 1.2
-"""Ratio of measured to estimated time of visits above which the runner skips expensive visits near
-the end of its time."""
-_MOST_DEATHS = 3
-"""Number of dead workers of a device after which the run measures the device no further."""
+"""Ratio of measured to estimated time of visits above which a round skips expensive visits of
+unknown cost."""
+_DEATHS_TO_END = 3
+"""Number of dead workers of a device at which the run ends the device's measurement."""
 _SLOW_START_S = 2.0
 _STANDING_EVERY_S = 0.5
 """Least seconds from one count of progress to the next: counting 2000 tasks takes 20 ms, as long as
@@ -124,6 +124,7 @@ class _Workers:
             except WorkerRefusedError as error:
                 # A worker that cannot open its device can measure nothing: end it.
                 worker.end()
+                self.discard(job)
                 raise WorkerDiedError(f"cannot be opened: {error}") from error
             self._opened[address] = worker
             self.start_s.setdefault(address, time.monotonic() - began)
@@ -168,11 +169,11 @@ class Runner:
         self._visitor = Visitor(self.jobs, self.settings, self.host_speed)
         self.out_of_time = False
         self._until = math.inf
-        self._answered: dict[Job, Certainty] = {}
+        self._shown_as: dict[Job, Certainty] = {}
         """Certainty of each headline's answer that the watcher has shown last."""
         self._failures: Counter[tuple[str, str]] = Counter()
         """Number of jobs that ended with an error, by operation and message."""
-        self._counted = -math.inf, Standing(0, 0, 0, 0, 0.0)
+        self._latest_standing = -math.inf, Standing(0, 0, 0, 0, 0.0)
         """Time of the latest count of progress, and its result."""
         self._deaths: dict[str, int] = {}
         self._ending_workers = ExitStack()
@@ -185,19 +186,20 @@ class Runner:
     def run(self, until: float) -> None:
         """Measures all points that are not simulated, until a time of ``time.monotonic``."""
         self._run(until, simulated=False)
-        self.out_of_time = self.rounds.to_time
+        self.out_of_time = self.rounds.has_timed_jobs_left
         self._report_further_failures()
         self._report_missed_precision()
 
     def _run(self, until: float, *, simulated: bool) -> None:
         """Measures rounds until no job is left or the time is up; all workers have then ended."""
         self._until = until
-        number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
+        round_number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
         try:
             while chosen := self.rounds.next_round(until - time.monotonic(), simulated=simulated):
-                if not self._round(number, chosen):
+                if not self._round(round_number, chosen):
                     break
-                number += not simulated and self.settings.reruns != 1
+                if not simulated and self.settings.reruns != 1:
+                    round_number += 1
         finally:
             self._ending_workers.close()
         self.rounds.judge(AT_ONCE)
@@ -205,15 +207,15 @@ class Runner:
             if job.simulated == simulated:
                 self._answer(job, last=True)
 
-    def _round(self, number: int, jobs: Sequence[Job]) -> bool:
-        """Measures round ``number``: visits jobs with one process of each device.
+    def _round(self, round_number: int, jobs: Sequence[Job]) -> bool:
+        """Measures round ``round_number``: visits jobs with one process of each device.
 
         Returns whether it visited any job.
         """
         workers = _Workers(self.binding, self.host_speed.memory())
         try:
             workers.start([job for job in jobs if not job.task.offload], self._ending_workers)
-            visited = self._visits(number, jobs, workers)
+            visited = self._visits(round_number, jobs, workers)
         finally:
             workers.release()
             self._ending_workers = workers.ending
@@ -226,7 +228,7 @@ class Runner:
             self.rounds.start_s[address] = seconds
         return visited
 
-    def _visits(self, number: int, jobs: Sequence[Job], workers: _Workers) -> bool:
+    def _visits(self, round_number: int, jobs: Sequence[Job], workers: _Workers) -> bool:
         """Visits the jobs of a round that can end in time; returns whether it visited any."""
         visited, rounds = False, self.rounds
         planned = {job: rounds.visit_s(job) for job in jobs}
@@ -237,17 +239,18 @@ class Runner:
             job = queue.popleft()
             began = time.monotonic()
             planned_s = planned.get(job) or rounds.visit_s(job)
-            # Skip a visit that cannot end in time. If earlier visits took longer than estimated,
-            # also skip an expensive visit whose cost no earlier visit has shown.
-            estimated = not (job.cost or job.task.offload or job.simulated)
-            expensive = rounds.turn(job) > Layer.HEADLINES and planned_s > usual_s < overrun_s
-            if job.given_up or (estimated and expensive) or began + planned_s > self._until:
+            # Skip a visit that cannot end in time. If earlier visits took longer than estimated, by
+            # more than a usual visit, also skip an expensive visit whose cost none has shown.
+            cost_unknown = not (job.cost or job.task.offload or job.simulated)
+            expensive = planned_s > usual_s and rounds.due_layer(job) > Layer.HEADLINES
+            too_late = began + planned_s > self._until
+            if job.given_up or too_late or (cost_unknown and expensive and overrun_s > usual_s):
                 continue
             visited = True
             share_s = (self._until - began) / (1 + len(queue))
-            self._visit(job, number, workers, share_s)
+            self._visit(job, round_number, workers, share_s)
             self._answer(job)
-            queue.extendleft(rounds.following(job))
+            queue.extendleft(rounds.advance_search(job))
             overrun_s += time.monotonic() - began - _SLACK * planned_s
         return visited
 
@@ -278,7 +281,7 @@ class Runner:
         for group in [agree, *([other] for other in ready if other not in agree)]:
             if group:
                 answer = self._answer_of(group, last=last)
-                self._answered.update(dict.fromkeys(group, answer.certainty))
+                self._shown_as.update(dict.fromkeys(group, answer.certainty))
                 self.watcher.answered(answer)
 
     def _is_open(self, job: Job, *, last: bool) -> bool:
@@ -287,11 +290,13 @@ class Runner:
         It gets an answer again when the answer becomes precise. At the end (``last``) it also gets
         an answer that is no longer precise, or that was shown as "so far".
         """
-        before = self._answered.get(job)
+        before = self._shown_as.get(job)
         if before is None or (last and before == "open"):
             return True
         precise = job.simulated or self._half_width(job) <= self.settings.precision
-        return precise != (before == "precise") and (precise or last)
+        if precise:
+            return before != "precise"
+        return last and before == "precise"
 
     def _half_width(self, job: Job) -> float:
         """Relative half-width of a job's answer with the host's state; infinite if unknown."""
@@ -304,8 +309,10 @@ class Runner:
         Before it is shown, the host's state is computed from the newest processes, too, because it
         may widen the answer's interval.
         """
-        can_show = answered(job, self.settings)
-        return can_show and (not self.rounds.judge(ANSWER_SHARE) or answered(job, self.settings))
+        if not can_show(job, self.settings):
+            return False
+        state_is_new = self.rounds.judge(ANSWER_SHARE)
+        return not state_is_new or can_show(job, self.settings)
 
     def _same_question(self, job: Job) -> list[Job]:
         """The jobs that answer the same headline as ``job`` on devices of the same kind."""
@@ -349,22 +356,22 @@ class Runner:
 
     def _standing(self) -> Standing:
         """Progress of the run, at most ``_STANDING_EVERY_S`` seconds old."""
-        counted_at, standing = self._counted
+        counted_at, standing = self._latest_standing
         if time.monotonic() < counted_at + _STANDING_EVERY_S:
             return standing
         standing = self.rounds.standing(self._until - time.monotonic())
-        self._counted = time.monotonic(), standing
+        self._latest_standing = time.monotonic(), standing
         return standing
 
-    def _visit(self, job: Job, number: int, workers: _Workers, share_s: float) -> None:
-        """Visits a job in process ``number`` and records its results.
+    def _visit(self, job: Job, round_number: int, workers: _Workers, share_s: float) -> None:
+        """Visits a job in round ``round_number`` and records its results.
 
         An error ends the job. A worker that died counts against the device: see ``_count_death``.
         """
         self.watcher.visiting(f"{job.study} {job.label}", self._standing())
         lend = partial(workers.lent, job)
         try:
-            entries = self._visitor.visit(job, number, lend, self.rounds, share_s)
+            visit = self._visitor.visit(job, round_number, lend, self.rounds, share_s)
         except WorkerRefusedError as error:
             self._fail(job, str(error), skip=job.task.offload and error.unavailable)
         except WorkerDiedError as error:
@@ -372,8 +379,11 @@ class Runner:
             if not job.task.offload:
                 self._count_death(job, workers, error)
         else:
-            for entry in entries:
+            for entry in visit.entries:
                 self.record(entry)
+            if visit.death and not job.task.offload:
+                self.watcher.say(f"{job.device.address}: {visit.death}")
+                self._count_death(job, workers, visit.death)
 
     def _fail(self, job: Job, message: str, *, skip: bool = False) -> None:
         """Ends a job with an error, or as skipped if this machine does not allow it (``skip``)."""
@@ -396,21 +406,22 @@ class Runner:
             self.record(Entry(msgspec.structs.replace(point, error=job.error, skipped=job.skipped)))
 
     def _count_death(self, job: Job, workers: _Workers, error: WorkerDiedError) -> None:
-        """Discards a dead worker, and ends all jobs of its device after ``_MOST_DEATHS`` deaths.
+        """Discards a dead worker, and ends all jobs of its device after ``_DEATHS_TO_END`` deaths.
 
         It ends the jobs at once if no new worker can replace the dead one.
         """
         address = job.device.address
         workers.discard(job)
         self._deaths[address] = self._deaths.get(address, 0) + 1
-        if not error.final and self._deaths[address] < _MOST_DEATHS:
+        if not error.final and self._deaths[address] < _DEATHS_TO_END:
             return
-        why = str(error) if error.final else f"{_MOST_DEATHS} workers of this device died"
+        why = str(error) if error.final else f"{_DEATHS_TO_END} workers of this device died"
         if not error.final:
-            self.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
+            self.watcher.say(f"{address}: given up after {_DEATHS_TO_END} dead workers")
         for other in self.rounds.unfinished:
             if other.device.address == address:
-                other.error = f"not measured: {why}"
+                further = " further" if other.processes else ""
+                other.error = f"not measured{further}: {why}"
                 self._record_end(other)
 
     def _report_missed_precision(self) -> None:
@@ -448,11 +459,11 @@ class Runner:
             return
         typical = short[len(short) // 2]
         width = math.ceil(100 * reached[typical]) / 100
-        apart = 100 * typical.spread
+        apart_percent = 100 * typical.spread
         cure = f"--precision {width:.2g}" if width < 1 else "a larger --budget"
         self.watcher.say(
             f"{len(short)} of {len(timed)} points can be certain to "
             f"{100 * width:.0f} % in this time, not to {100 * settings.precision:g} %: the same "
-            f"measurement differs by {apart:.0f} % from one process to the next; pin with --cpus, "
-            f"or ask for {cure}"
+            f"measurement differs by {apart_percent:.0f} % from one process to the next; pin with "
+            f"--cpus, or ask for {cure}"
         )

@@ -409,7 +409,7 @@ def _run_jobs(
             if not runner.rounds.unfinished:
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
-            if runner.rounds.to_time:
+            if runner.rounds.has_timed_jobs_left:
                 # Hold the lock until the devices are read again, because that starts runtimes.
                 held.enter_context(lock.exclusive(watcher.say, no_wait=request.no_wait))
                 before = environment.counters("before")

@@ -1,7 +1,7 @@
 """Measures a job in one process (a visit): sends requests to a worker, makes results of answers.
 
 After some visits the worker also times the references of the host's speed; few, to save time. An
-offload is the only request of its worker, because it times the start of a runtime. Sample k of
+offload is the first request of its worker, because it times the start of a runtime. Sample k of
 every phase comes from repetition k, so that phases are added, subtracted and divided within a
 repetition.
 """
@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -41,14 +43,14 @@ SHARE = 0.015
 The share does not count the first reading, which allocates memory, nor the readings of the first
 processes. After a reading of c seconds the next reading waits c / SHARE seconds. Measured shares:
 0.65 to 0.95 % of runs of 20 and 30 s, 2.5 % of a run of 1.7 s (``benchmarks/RESULTS.md``)."""
-_MOST_POINT_S = 20.0
-"""Most seconds that one process spends on one point."""
+_MOST_VISIT_S = 20.0
+"""Greatest time limit of a visit in seconds."""
 _LEAST_VISIT_S = 0.1
 """Least time limit of a visit in seconds, however little time the run has left."""
 _SIMULATED_MOST_S = 600.0
 """Seconds without an answer after which an emulated card counts as hanging."""
 _OFFLOAD_MOST_S = 120.0
-"""Most seconds of an offload's process."""
+"""Most seconds of an offload's process, on emulated cards too."""
 _LEAST_AGAIN = 3
 _MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20
@@ -71,8 +73,8 @@ class HostSpeed:
     spent_s: float = field(default=0.0, init=False)
     """Seconds that all readings of the run took so far."""
     _next: float = field(default=-math.inf, init=False)
-    _processes: set[int] = field(default_factory=set, init=False)
-    """Numbers of the processes that have read the host's speed."""
+    _rounds: set[int] = field(default_factory=set, init=False)
+    """Numbers of the rounds in which a worker has read the host's speed."""
     _memory: int | None = field(default=None, init=False)
 
     def memory(self) -> int:
@@ -93,14 +95,14 @@ class HostSpeed:
         """Seconds from the start of the run to now, in whole microseconds."""
         return round(max(self.clock() - self.run_began, 0.0), 6)
 
-    def readings(self, worker: Responder, number: int) -> list[HostReading]:
-        """A reading by the worker of process ``number``; empty if none is due or memory is short.
+    def readings(self, worker: Responder, round_number: int) -> list[HostReading]:
+        """A reading by a worker of the round; empty if none is due or memory is short.
 
-        Each of the first processes has a reading at once: no answer is certain before the host's
-        state is known. Raises WorkerDiedError.
+        Each of the first rounds has a reading at once: no answer is certain before the host's state
+        is known. Raises WorkerDiedError.
         """
         began = self.clock()
-        read_before = number in self._processes or len(self._processes) >= FEWEST
+        read_before = round_number in self._rounds or len(self._rounds) >= FEWEST
         if read_before and began < self._next:
             return []
         speed = None
@@ -109,18 +111,28 @@ class HostSpeed:
             speed = worker.ask(protocol.ReadHostSpeed())
         took_s = self.clock() - began
         self.spent_s += took_s
-        if self._processes:  # the first reading allocates memory: up to 0.1 s, once in a run
+        # The first reading allocates memory, up to 0.1 s once in a run: the second follows at once.
+        if self._rounds:
             self._next = began + took_s / SHARE
-        self._processes.add(number)
+        self._rounds.add(round_number)
         if not isinstance(speed, protocol.HostSpeed):
             return []
         at_s = self.since_start()
         return [HostReading(at_s, speed.system_call_s, speed.copy_s, speed.arithmetic_s)]
 
 
+class Visit(NamedTuple):
+    """What a visit gives."""
+
+    entries: Sequence[Entry]
+    """The visit's results for the journal."""
+    death: WorkerDiedError | None
+    """Why the worker died when it read the host's speed, after its answer; None if it did not."""
+
+
 @dataclass(frozen=True)
 class Visitor:
-    """Measures jobs of a run: each visit is one process that measures one job."""
+    """Measures jobs of a run: in each visit one process measures one job."""
 
     jobs: Sequence[Job]
     settings: Settings
@@ -129,38 +141,60 @@ class Visitor:
     def visit(
         self,
         job: Job,
-        number: int,
+        round_number: int,
         lend: Callable[[], AbstractContextManager[Responder]],
         rounds: Rounds,
         share_s: float,
-    ) -> list[Entry]:
-        """Measures a job in process ``number``, and returns entries for the journal.
+    ) -> Visit:
+        """Measures a job in the process that its device has in this round.
 
         ``lend``: lends a worker for the visit. ``share_s``: the job's share of the run's remaining
-        seconds. Raises WorkerDiedError or WorkerRefusedError.
+        seconds, which limits the visit if one process alone measures each point.
+
+        Raises WorkerDiedError or WorkerRefusedError if the worker does not answer.
         """
         at_s = None if job.simulated else self.host_speed.since_start()
         began = time.monotonic()
         alone = job.simulated or self.settings.reruns == 1
         samples = 0 if alone else rounds.samples(job)
         most_s = _most_seconds(job, self.settings, rounds.visit_s(job), share_s)
-        for request in (asked := _requests(job, self.jobs, self.settings, most_s, samples)):
-            try:
-                with lend() as worker:
-                    answer = worker.ask(request, allowed_s=most_s)
-                    readings = [] if job.simulated else self.host_speed.readings(worker, number)
-            except (WorkerRefusedError, WorkerDiedError):
-                if request is asked[-1]:
-                    raise
-            else:
+        *first, last = _requests(job, self.jobs, self.settings, most_s, samples)
+        reads_in = None if job.simulated else round_number
+        ask = partial(self._ask, lend=lend, most_s=most_s, reads_in=reads_in)
+        for request in first:
+            with suppress(WorkerRefusedError, WorkerDiedError):
+                answer, readings, death = ask(request)
                 break
-        assert isinstance(answer, protocol.Measured)
-        results = _reruns(answer, number, whole=alone, at_s=at_s)
+        else:
+            answer, readings, death = ask(last)
+        results = _reruns(answer, round_number, alone=alone, at_s=at_s)
         if cost := _cost(job, answer, time.monotonic() - began):
             job.learn(cost)
-        job.moved_bytes = answer.parts[job.part].moved_bytes
-        job.add(number, results)
-        return list(_entries(job, answer, results, readings))
+        job.moved_bytes = answer.parts[job.leading_part].moved_bytes
+        job.add(round_number, results)
+        return Visit(list(_entries(job, answer, results, readings)), death)
+
+    def _ask(
+        self,
+        request: protocol.Measure | protocol.Offload,
+        *,
+        lend: Callable[[], AbstractContextManager[Responder]],
+        most_s: float,
+        reads_in: int | None,
+    ) -> tuple[protocol.Measured, list[HostReading], WorkerDiedError | None]:
+        """The worker's answer, readings of the host's speed, and the worker's death in a reading.
+
+        ``reads_in``: number of the round; None: the worker reads no host speed. Raises
+        WorkerDiedError or WorkerRefusedError if the worker does not answer.
+        """
+        with lend() as worker:
+            answer = worker.ask(request, allowed_s=most_s)
+            assert isinstance(answer, protocol.Measured)
+            try:
+                readings = [] if reads_in is None else self.host_speed.readings(worker, reads_in)
+            except WorkerDiedError as death:  # the answer is valid all the same
+                return answer, [], death
+        return answer, readings, None
 
 
 def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) -> float:
@@ -174,7 +208,7 @@ def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) 
     if job.simulated:
         return _SIMULATED_MOST_S
     expected_s = share_s if settings.reruns == 1 else 4 * visit_s
-    return min(max(_LEAST_VISIT_S, expected_s), _MOST_POINT_S)
+    return min(max(_LEAST_VISIT_S, expected_s), _MOST_VISIT_S)
 
 
 def _requests(
@@ -194,7 +228,7 @@ def _requests(
             job.task.operation,
             job.task.bytes,
             *_placement(job.task),
-            protocol.Criterion(settings.precision, settings.confidence, _MOST_POINT_S, samples),
+            protocol.Criterion(settings.precision, settings.confidence, _MOST_VISIT_S, samples),
             most_s,
             job.task.joint,
         )
@@ -244,10 +278,13 @@ def _placement(task: Task) -> tuple[str, dict[str, str]]:
     return task.memory, {name: str(value) for name, value in task.axes.items()}
 
 
-def _cost(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
-    """Cost of a visit that took ``took_s`` seconds; None if it gave no sample."""
+def _cost(job: Job, answer: protocol.Measured, process_s: float) -> Cost | None:
+    """Cost of a visit; None if it gave no sample.
+
+    ``process_s``: seconds of an offload's process; other visits count as long as their block.
+    """
     if job.task.offload:
-        return Cost(took_s, 0.0)
+        return Cost(process_s, 0.0)
     # All ranks run their parts at the same time: count the first. Other parts run in sequence.
     parts = answer.parts[:1] if job.task.joint else answer.parts
     taken = len(parts[0].ticks)
@@ -265,32 +302,36 @@ def _entries(
     """The journal's entries of a visit; only the first has the ``readings`` of the host's speed."""
     for part in sorted(job.task.points.keys() & reruns.keys()):
         moved = answer.parts[part].moved_bytes
-        point = msgspec.structs.replace(job.task.points[part], moved_bytes=moved, error=job.error)
+        point = msgspec.structs.replace(job.task.points[part], moved_bytes=moved)
         yield Entry(point, msgspec.structs.replace(reruns[part], host_speed=readings))
         readings = []
 
 
 def _reruns(
-    answer: protocol.Measured, number: int, *, whole: bool, at_s: float | None
+    answer: protocol.Measured, round_number: int, *, alone: bool, at_s: float | None
 ) -> dict[int, Rerun]:
-    """The results of process ``number`` by part, without phases that the offload does not have.
+    """The results of a round's process by part, without phases that the offload does not have.
 
-    ``whole``: whether this process alone measures the point. ``at_s``: seconds from the run's start
+    ``alone``: whether this process alone measures the point. ``at_s``: seconds from the run's start
     to the visit.
     """
     ended: State = "budget" if answer.state == "open" else answer.state  # type: ignore[assignment]
-    state: State = ended if whole or ended == "once" else "visit"
+    state: State = ended if alone or ended == "once" else "visit"
     return {
-        n: _rerun(answer, part, number, state, at_s)
+        n: _rerun(answer, part, round_number, state, at_s)
         for n, part in enumerate(answer.parts)
         if state != "once" or part.ticks or part.simulated_fs
     }
 
 
 def _rerun(
-    answer: protocol.Measured, part: protocol.Part, number: int, state: State, at_s: float | None
+    answer: protocol.Measured,
+    part: protocol.Part,
+    round_number: int,
+    state: State,
+    at_s: float | None,
 ) -> Rerun:
-    """Makes the result for the run file of one part that process ``number`` measured."""
+    """Makes the result for the run file of one part that a round's process measured."""
     clocks: dict[ClockName, Samples] = {}
     if part.ticks:
         clocks["host"] = Samples(
@@ -303,7 +344,7 @@ def _rerun(
     if part.simulated_fs:
         clocks["simulated"] = Samples(part.simulated_fs, _SIMULATED_TICK_S)
     return Rerun(
-        rerun=number,
+        rerun=round_number,
         batch=answer.batch,
         intervals=answer.intervals,
         clocks=clocks,
