@@ -165,14 +165,15 @@ def _loop(region: Region, change: Change) -> tuple[str, str]:
         "partial sums": f"keep {count} partial results in turn, p[i % {count}], and join them "
         f"behind the loop (p needs ARRAY_PARTITION complete and {distance}, which HLS may not "
         "see)",
-        "local array": f"copy the {count} elements of {name} into a local array, work on that, "
-        "and copy it back once",
+        "local array": f"copy all of {name} that the loop may change into a local array, work on "
+        f"that, and copy it back once (this run touched {count} elements from first to last)",
         "tables": f"add to {count} tables in turn, {name}[i % {count}][...], and add them up "
         f"behind the loop ({name} needs ARRAY_PARTITION dim=1 complete and {distance})",
         "own ports": f"a bundle for each of {name} (INTERFACE m_axi bundle=)",
         "partition": f"#pragma HLS ARRAY_PARTITION variable={name} dim={count} complete",
-        "line buffer": f"read each word of {name} once, into a line buffer of the last rows and "
-        "a window (both need ARRAY_PARTITION complete, the line buffer in dim=1)",
+        "line buffer": f"read each word of {name} once, into a window of the words that an "
+        "iteration reads, with a line buffer for earlier rows (both need ARRAY_PARTITION complete, "
+        "the line buffer in dim=1)",
         "shift register": f"read each word of {name} once, into a shift register "
         "(ARRAY_PARTITION complete), and unroll the loop over it (constant length)",
     }
