@@ -40,10 +40,10 @@ def printed(*arguments: str) -> str:
 
 def series(tables: str) -> str:
     """Returns the table of series; ``isthmus model validate`` prints all tables."""
-    found = re.search(r"### Series\n(.*?)(?=### |\Z)", tables, re.DOTALL)
-    if not found:
+    match = re.search(r"### Series\n(.*?)(?=### |\Z)", tables, re.DOTALL)
+    if not match:
         raise SystemExit("the validation prints no table of series")
-    return found[1]
+    return match[1]
 
 
 def parts(validation: residuals.Validation) -> Mapping[str, Mapping[str, Callable[[], str]]]:

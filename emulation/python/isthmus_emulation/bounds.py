@@ -23,7 +23,7 @@ def regions(session: Events, boards: Sequence[Board]) -> list[Region]:
 
     ``boards`` are in the order of the cards' numbers.
     """
-    found = []
+    found_regions = []
     for header, events in session.cards:
         work = [event for event in events if event.kind in KINDS and _counts(event)]
         for name, begin, end in _parts(work, session.host):
@@ -34,8 +34,8 @@ def regions(session: Events, boards: Sequence[Board]) -> list[Region]:
                 pins = (e for e in events if e.kind == "pin" and begin <= e.begin_fs < end)
                 whole = begin if not name and session.share == 1 else None
                 part = Part([*within, *pins], host, length, boards[header.card], whole)
-                found.append(_region(part, header.card, name, (end - begin) / length))
-    return found
+                found_regions.append(_region(part, header.card, name, (end - begin) / length))
+    return found_regions
 
 
 def _counts(event: Event) -> bool:

@@ -41,16 +41,16 @@ _SYNCS = {"link in": "syncs to the card", "link out": "syncs to the host"}
 """Names of both directions on a board without a link: host and kernels share one memory."""
 
 
-def lines(found: Sequence[Region], boards: Sequence[Board]) -> list[str]:
+def lines(regions: Sequence[Region], boards: Sequence[Board]) -> list[str]:
     """Returns lines for each region, the longest region first: reasons, and the best changes."""
-    told: list[str] = []
-    for region in sorted(found, key=lambda region: -region.seconds):
+    shown: list[str] = []
+    for region in sorted(regions, key=lambda region: -region.seconds):
         text = list(_region(region, boards[region.card]))
-        if told and len(told) + len(text) > _MOST_LINES:
-            told.append("more regions: --trace FILE has all")
+        if shown and len(shown) + len(text) > _MOST_LINES:
+            shown.append("more regions: --trace FILE has all")
             break
-        told += text
-    return told[:_MOST_LINES]
+        shown += text
+    return shown[:_MOST_LINES]
 
 
 def _region(region: Region, board: Board) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
 
 
 def _elements(region: Region, board: Board) -> tuple[str, str]:
-    kernel = next(one for one in region.kernels if one.by == "elements")
+    kernel = next(run_bound for run_bound in region.kernels if run_bound.by == "elements")
     clock = f"clock at {board.number('kernel.clock_MHz'):g} MHz"
     each = f"each port one {kernel.element_bytes}-byte element a {clock}"
     per_clock = kernel.bytes_per_s / kernel.element_bytes / board.hertz("kernel.clock_MHz")
@@ -182,7 +182,7 @@ def _loop(region: Region, change: Change) -> tuple[str, str]:
 
 
 def _shared(region: Region) -> tuple[str, str]:
-    kernel = next((one for one in region.kernels if one.shared), None)
+    kernel = next((run_bound for run_bound in region.kernels if run_bound.shared), None)
     if kernel is None:
         reason = f"kernels, or transfers of both directions, share {region.bank}"
         return reason, "connect what goes out with another bank (sp)"

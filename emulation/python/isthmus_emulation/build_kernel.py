@@ -160,9 +160,12 @@ def _described(order: Order, read: _Read) -> _Described:
     for name, source in read.kernels.items():
         if source in read.texts:
             text, opencl = read.texts[source], read.in_opencl.get(source)
-            found = _prototype(source, text, name, opencl, read.code)
-            sides |= {(found.name, a.name): Side(None, word_bytes(a.type)) for a in found.arguments}
-            design = _with_prototype(design, found, source, described, alone=alone)
+            of_source = _prototype(source, text, name, opencl, read.code)
+            sides |= {
+                (of_source.name, a.name): Side(None, word_bytes(a.type))
+                for a in of_source.arguments
+            }
+            design = _with_prototype(design, of_source, source, described, alone=alone)
         elif not alone and order.description is None:
             design = _joined(design, load(source.with_suffix(".toml")))
     if order.configs:
@@ -173,7 +176,9 @@ def _described(order: Order, read: _Read) -> _Described:
     unconnected = alone and not use and not order.configs
     design.build(sides=sides, unconnected=unconnected)  # raises UsageError that says what is wrong
     there = {kernel.name for kernel in design.kernels}
-    if missing := next((one for one in read.kernels if one not in there), None):
+    if missing := next(
+        (kernel_name for kernel_name in read.kernels if kernel_name not in there), None
+    ):
         by = order.description or read.kernels[missing].with_suffix(".toml")
         raise UsageError(f"{by} describes no kernel {missing}")
     return _Described(design, sides, unconnected, said)
@@ -241,12 +246,12 @@ def _compiled(
         return dict(zip(kernels, pool.map(one, kernels), strict=True))
 
 
-def _joined(one: Design, other: Design) -> Design:
+def _joined(first: Design, other: Design) -> Design:
     """Returns a design with the kernels, streams and memories of both designs."""
     joined = msgspec.structs.replace(
-        one,
-        kernels=(*one.kernels, *other.kernels),
-        stream_connect=(*one.stream_connect, *other.stream_connect),
+        first,
+        kernels=(*first.kernels, *other.kernels),
+        stream_connect=(*first.stream_connect, *other.stream_connect),
     )
     return connectivity.with_memories(joined, connectivity.named_memories(other), other.connect)
 
@@ -271,7 +276,7 @@ def _kernel_sources(
         return dict(named)
     if len(sources) == 1:
         return dict.fromkeys(tops, sources[0])
-    found = {}
+    source_of = {}
     for name in tops:
         holding = [
             source
@@ -285,8 +290,8 @@ def _kernel_sources(
         if len(holding) != 1:
             where = "several sources define" if holding else "none of the sources defines"
             raise UsageError(f"{where} the kernel {name}")
-        found[name] = holding[0]
-    return found
+        source_of[name] = holding[0]
+    return source_of
 
 
 def _text(source: Path, options: Sequence[str]) -> str:
@@ -301,10 +306,10 @@ def _translated(source: Path, options: Sequence[str]) -> opencl_c.Translation:
     """Translates a source in OpenCL C to C++. Raises UsageError without a kernel."""
     dialect = [*opencl_c.DIALECT, f"-I{source.resolve().parent}", *options]
     text = compiler.run([*dialect, "-w", "-E", source], source)
-    found = opencl_c.translated(text, source)
-    if not found.kernels:
+    translation = opencl_c.translated(text, source)
+    if not translation.kernels:
         raise UsageError(f"{source} defines no kernel: in OpenCL C it begins with __kernel void")
-    return found
+    return translation
 
 
 def _in_verilog(source: Path) -> bool:
@@ -344,15 +349,15 @@ def _prototype(
     code: Code,
 ) -> Kernel:
     """Returns the kernel that a source in C++ or OpenCL C defines."""
-    found = prototype.defined_in(text, name)
+    definition = prototype.defined_in(text, name)
     group: WorkGroup | None = None
     if opencl is not None:
         group = opencl.kernels.get(name)
-    if found is None or (opencl is not None and group is None):
+    if definition is None or (opencl is not None and group is None):
         raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
     if opencl is None:
-        return _sized(found.kernel, source, code)
-    return msgspec.structs.replace(found.kernel, work_group=group)
+        return _sized(definition.kernel, source, code)
+    return msgspec.structs.replace(definition.kernel, work_group=group)
 
 
 _KINDS = ("value", "buffer", "stream", "result")
@@ -373,10 +378,10 @@ def _sized(kernel: Kernel, source: Path, code: Code) -> Kernel:
         facts = code.before(source) | {"name": kernel.name, "count": len(kernel.arguments)}
         asked.write_text(filled_template("sizes.cpp", facts), "utf-8")
         done = compiler.ended([*dialect(source, code.options), "-w", "-fsyntax-only", asked])
-    found = re.search(r"isthmus_sizes<([-\d, ]+)>", done.stderr)
-    if found is None:
+    match = re.search(r"isthmus_sizes<([-\d, ]+)>", done.stderr)
+    if match is None:
         raise compiler.failure(source, done)
-    numbers = list(map(int, found[1].split(",")))
+    numbers = list(map(int, match[1].split(",")))
     arguments = list(kernel.arguments)
     for n, argument in enumerate(arguments):
         if unknown(argument):

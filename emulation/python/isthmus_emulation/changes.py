@@ -33,8 +33,8 @@ _SMALL = 0.02
 
 def of(part: Part) -> list[Change]:
     """Returns the changes that gain something, the largest gain first."""
-    found = [*_of_kernels(part), *_of_host(part), *_of_ways(part)]
-    worth = [change for change in dict.fromkeys(found) if change.gain >= _WORTH]
+    changes = [*_of_kernels(part), *_of_host(part), *_of_ways(part)]
+    worth = [change for change in dict.fromkeys(changes) if change.gain >= _WORTH]
     return sorted(worth, key=lambda change: -change.gain)
 
 
@@ -214,14 +214,19 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
     """Finds whether computing, memory or the pace of elements bounds the runs of a kernel."""
     seconds = sum(run.duration_fs for run in runs) * _FS / len(runs)
     run, facts = next(
-        ((one, one.facts) for one in runs if isinstance(one.facts, KernelFacts)), (runs[0], None)
+        (
+            (kernel_run, kernel_run.facts)
+            for kernel_run in runs
+            if isinstance(kernel_run.facts, KernelFacts)
+        ),
+        (runs[0], None),
     )
     loop = run.computing.bound if run.computing else ""
     if facts is None or not seconds:
         return KernelBound(instance, len(runs), seconds, loop=loop)
     gains_by_banks = facts.apart_fs * _WORTH < facts.memory_fs
     memory, shared = _shared(facts.ports) if gains_by_banks else ("", {})
-    found = KernelBound(
+    kernel_bound = KernelBound(
         instance,
         len(runs),
         seconds,
@@ -235,8 +240,8 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
         ports=tuple(dict.fromkeys(port.argument for port in facts.ports)),
     )
     if _computing_fs(run, facts) <= facts.memory_fs:
-        return found
-    return replace(found, by="elements" if _is_by_elements(run, facts) else "computing")
+        return kernel_bound
+    return replace(kernel_bound, by="elements" if _is_by_elements(run, facts) else "computing")
 
 
 def _shared(ports: Sequence[Port]) -> tuple[str, dict[str, int]]:
@@ -245,8 +250,8 @@ def _shared(ports: Sequence[Port]) -> tuple[str, dict[str, int]]:
     for port in ports:
         of_memory = bytes_of.setdefault(port.memory, {})
         of_memory[port.argument] = of_memory.get(port.argument, 0) + port.bytes
-    memory, moved = max(bytes_of.items(), key=lambda one: sum(one[1].values()))
-    return memory, dict(sorted(moved.items(), key=lambda one: -one[1]))
+    memory, moved = max(bytes_of.items(), key=lambda item: sum(item[1].values()))
+    return memory, dict(sorted(moved.items(), key=lambda item: -item[1]))
 
 
 def _to_move(shared: dict[str, int]) -> tuple[str, ...]:

@@ -96,12 +96,12 @@ def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object
     has_regions = _DATAFLOW.search(preprocessed.read_bytes()) is not None
     if clock_mhz is not None or has_regions:
         macros = compiler.run([*flags, "-E", "-dM", call], source)
-        found = estimate.counted(
+        counted = estimate.counted(
             preprocessed, kernel.name, macros, PARTS, clock_mhz, in_opencl=source in cpp.in_opencl
         )
         uncounted = "its loops cannot be counted"
-        if found.text is not None:
-            preprocessed.write_bytes(found.text)
+        if counted.text is not None:
+            preprocessed.write_bytes(counted.text)
             done = compiler.ended([*flags, "-c", preprocessed, "-o", made])
             if not done.returncode:
                 return
@@ -109,7 +109,7 @@ def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object
             uncounted += f": {errors[0]}" if errors else ""
         missing = ["computing not modelled"] * (clock_mhz is not None)
         missing += ["stream depths of its DATAFLOW regions not checked"] * has_regions
-        why = found.why or uncounted
+        why = counted.why or uncounted
         cpp.notes.append(f"kernel {kernel.name}: {', '.join(missing)}: {why}")
     with call.open("a") as file:
         file.write(estimate.table.NONE + estimate.table.UNCHECKED * has_regions)
@@ -138,7 +138,12 @@ def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
     common = [*dialect(source, cpp.code.options), *_OPTIONS]
     # Kernels have a single thread: local static objects need no lock.
     alone = "-fno-threadsafe-statics"
-    instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
+    instrumented = [
+        "-g",
+        "-fsanitize=thread",
+        alone,
+        *(f"-fno-builtin-{symbol}" for symbol in _WRAPPED),
+    ]
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
     if opencl:  # C allows code that C++ refuses
         quiet += ["-w", "-fpermissive", "-Wno-narrowing"]
@@ -149,10 +154,10 @@ def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
     objects = [folder / f"kernel{number}.o" for number in range(len(wrapped))]
     compiled = [*common, *instrumented, *quiet]
     _compile_kernel(source, cpp, kernel, [*compiled, "-c", call, "-o", objects[0]])
-    for one, made in zip(wrapped[1:], objects[1:], strict=True):
-        compiler.run([*compiled, "-c", one, "-o", made], source)
+    for symbol, made in zip(wrapped[1:], objects[1:], strict=True):
+        compiler.run([*compiled, "-c", symbol, "-o", made], source)
     library = folder / f"{kernel.name}.so"
-    wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
+    wraps = [f"-Wl,--wrap={symbol}" for symbol in _WRAPPED]
     # a missing symbol fails here, and not when a program loads the plug-in
     complete = "-Wl,-z,defs"
     linked = compiler.whole("kernel_call")

@@ -45,7 +45,7 @@ def read(path: Path) -> list[Computing]:
         lines = path.read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return []
-    found = []
+    entries = []
     counted = {line.split("\t")[0] for line in lines if line.endswith("\tcounted")}
     unchecked = {line.split("\t")[0] for line in lines if line.endswith("\tunchecked")}
     for line in dict.fromkeys(lines):
@@ -54,19 +54,19 @@ def read(path: Path) -> list[Computing]:
         if source is not None:
             is_counted = source == "unknown" or kernel in counted
             is_counted |= source == "estimate" and bool(text)
-            found.append(Computing(kernel, source, text, is_counted, kernel not in unchecked))
-    ended = {one.kernel for one in found if one.source == "estimate" and one.text}
-    return sorted(one for one in found if one.text or one.kernel not in ended)
+            entries.append(Computing(kernel, source, text, is_counted, kernel not in unchecked))
+    ended = {entry.kernel for entry in entries if entry.source == "estimate" and entry.text}
+    return sorted(entry for entry in entries if entry.text or entry.kernel not in ended)
 
 
 def sentences(kernels: Iterable[Computing], command: str) -> list[str]:
     """Returns sentences of the line on these kernels; ``command`` builds a kernel again."""
-    told = [
+    texts = [
         f"computing of {kernel.kernel}: {_estimate(kernel)}{kernel.text}" + _counted(kernel)
         for kernel in kernels
         if kernel.source != "unknown"
     ]
-    shown = told[:_SHOWN] + [f"and of {len(told) - _SHOWN} more"] * (len(told) > _SHOWN)
+    shown = texts[:_SHOWN] + [f"and of {len(texts) - _SHOWN} more"] * (len(texts) > _SHOWN)
     if unknown := not_modelled(kernels):
         shown.append(
             f"computing {NOT_MODELLED} for {_listed(unknown)}, only memory accesses: {command} ... "

@@ -152,7 +152,7 @@ def load(paths: Iterable[Path]) -> Connectivity:
 
     Raises UsageError with the line that cannot be read.
     """
-    found = Connectivity()
+    connectivity = Connectivity()
     for path in paths:
         try:
             lines = path.read_text("utf-8").splitlines()
@@ -164,10 +164,10 @@ def load(paths: Iterable[Path]) -> Connectivity:
             text = line.partition("#")[0].strip()
             try:
                 section = _section(text) if text.startswith("[") else section
-                _read(found, section, text)
+                _read(connectivity, section, text)
             except ValueError:
                 raise UsageError(f"{path}, line {number}: cannot read '{text}'") from None
-    return found
+    return connectivity
 
 
 def _section(text: str) -> str:
@@ -177,33 +177,33 @@ def _section(text: str) -> str:
     return name
 
 
-def _read(found: Connectivity, section: str, text: str) -> None:
+def _read(connectivity: Connectivity, section: str, text: str) -> None:
     key, _, value = (part.strip() for part in text.partition("="))
     if not text or text.startswith("["):
         return
     if section == "connectivity" or key.startswith("connectivity."):
-        _take(found, key.removeprefix("connectivity."), value)
+        _take(connectivity, key.removeprefix("connectivity."), value)
     elif key.rpartition(".")[2] in _PORT_EACH:
-        found.port_each = value.lower() in {"1", "true", "all", "kernel"}
+        connectivity.port_each = value.lower() in {"1", "true", "all", "kernel"}
     elif not section and key in {"nk", "sp", "sc", "stream_connect"}:
         raise UsageError(f"'{text}' stands in no section: write [connectivity] above it")
 
 
-def _take(found: Connectivity, key: str, value: str) -> None:
+def _take(connectivity: Connectivity, key: str, value: str) -> None:
     if key == "nk":
         kernel, *rest = value.split(":")
         count = int(rest[0]) if rest else 1
         names = re.split("[.,]", rest[1]) if len(rest) > 1 else []
         if not 0 < count <= _MOST or (names and len(names) != count):
             raise ValueError
-        found.instances[kernel] = names or [f"{kernel}_{n + 1}" for n in range(count)]
+        connectivity.instances[kernel] = names or [f"{kernel}_{n + 1}" for n in range(count)]
     elif key == "sp":
         place, _, memory = value.partition(":")
         if "." not in place or not memory:
             raise ValueError
-        found.memories.setdefault(place, []).extend(_named(memory))
+        connectivity.memories.setdefault(place, []).extend(_named(memory))
     elif key in {"sc", "stream_connect"}:
-        found.streams.append(value)
+        connectivity.streams.append(value)
     elif key not in _OF_HARDWARE:
         raise ValueError
 

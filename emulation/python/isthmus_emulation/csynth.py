@@ -147,14 +147,14 @@ def _parts(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
 
 
 def _longest(root: ElementTree.Element) -> LongLoop | None:
-    found = [
+    counted = [
         LongLoop(_name(loop), int(latency), _known(loop, "PipelineII"))
         for loops in _parts(root)
         for loop in loops
         if (latency := _known(loop, "Latency/range/max") or _known(loop, "Latency"))
         and _is_count(latency)
     ]
-    return max(found, key=lambda loop: loop.cycles, default=None)
+    return max(counted, key=lambda loop: loop.cycles, default=None)
 
 
 def _name(loop: ElementTree.Element) -> str:
@@ -171,14 +171,14 @@ def _unknown_loops(root: ElementTree.Element) -> Iterator[Loop]:
     names = set()
     for part in _parts(root):
         for loop in _innermost(part):
-            found = Loop(
+            unknown = Loop(
                 _name(loop),
                 _known(loop, "PipelineII"),
                 _known(loop, "PipelineDepth") or _known(loop, "IterationLatency"),
             )
-            if found.name not in names:
-                names.add(found.name)
-                yield found
+            if unknown.name not in names:
+                names.add(unknown.name)
+                yield unknown
 
 
 def _innermost(

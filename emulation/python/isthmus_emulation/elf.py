@@ -40,9 +40,9 @@ def _read(data: bytes) -> dict[str, Symbol]:
     sections = [_SECTION.unpack_from(data, table + index * size) for index in range(count)]
     dynamic = next(section for section in sections if section[1] == _DYNAMIC_SYMBOLS)
     names = sections[dynamic[6]][4]
-    found = {}
+    symbols = {}
     for place in range(dynamic[4], dynamic[4] + dynamic[5], _SYMBOL.size):
         name, _, _, section, _, length = _SYMBOL.unpack_from(data, place)
         start = names + name
-        found[data[start : data.index(b"\0", start)].decode("ascii")] = Symbol(section, length)
-    return found
+        symbols[data[start : data.index(b"\0", start)].decode("ascii")] = Symbol(section, length)
+    return symbols

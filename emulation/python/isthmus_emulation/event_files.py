@@ -83,7 +83,7 @@ def read(files: Iterable[Path], most_bytes: int = _MOST_BYTES) -> Events:
     read_of = ((max(0, of - first), min(last, to - first)) for of, to in filter(None, spans))
     host = [event for card, events in parsed if card.card == _HOST for event in events]
     return Events(
-        [one for one in parsed if one[0].card != _HOST],
+        [parsed_event for parsed_event in parsed if parsed_event[0].card != _HOST],
         sorted(host, key=lambda event: event.begin_fs),
         tuple(read_of) or ((0, last),),
         share,
@@ -208,7 +208,7 @@ def _stretches(file: _File, share: float, base: int) -> list[Span]:
     """Returns the times of evenly spread parts of a file, with ``share`` of its bytes."""
     whole = file.size - file.begin
     length = int(whole * share / _STRETCHES)
-    found: list[Span] = []
+    stretches: list[Span] = []
     for n in range(_STRETCHES):
         at = file.begin + (whole - length) * n // (_STRETCHES - 1)
         begin = file.line_at(at)
@@ -217,14 +217,14 @@ def _stretches(file: _File, share: float, base: int) -> list[Span]:
             # Other files may begin before this file, and end after it.
             of = _from(base, file.time_at(begin)) if n else -_WRAP
             to = _from(base, file.time_at(end)) if end < file.size else _WRAP
-            found.append((of, to))
-    return found
+            stretches.append((of, to))
+    return stretches
 
 
 def _transfer_facts(words: list[str]) -> TransferFacts:
     """Reads the fields that ``Device::facts_of`` writes (``emulation/xrt/src/bounds.cpp``)."""
-    memory, startup, alone, one, two = words
-    return TransferFacts(memory, int(startup), int(alone), float(one), float(two))
+    memory, startup, alone, one_way, two = words
+    return TransferFacts(memory, int(startup), int(alone), float(one_way), float(two))
 
 
 def _kernel_facts(words: list[str]) -> KernelFacts:

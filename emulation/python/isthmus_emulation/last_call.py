@@ -49,7 +49,9 @@ class Death:
 
 def death(session: Session, code: int) -> Death | None:
     """Returns facts on the program's death; None if its exit code is no signal of ``_FATAL``."""
-    number = next((one for one in _FATAL if one == code - _KILLED), None)
+    number = next(
+        (signal_number for signal_number in _FATAL if signal_number == code - _KILLED), None
+    )
     if number is None:
         return None
     used = session.used()
@@ -61,13 +63,13 @@ def death(session: Session, code: int) -> Death | None:
     )
 
 
-def sentence(found: Death, options: Sequence[str], command: Sequence[str]) -> str:
+def sentence(death: Death, options: Sequence[str], command: Sequence[str]) -> str:
     """Returns the line for the user; ``options``: options of ``card exec`` for the program."""
-    what = f"the program ended by {found.signal.name} ({signal.strsignal(found.signal)})"
+    what = f"the program ended by {death.signal.name} ({signal.strsignal(death.signal)})"
     last = "it made no call of XRT or OpenCL"
-    if found.call is not None:
-        last = f"its last call was {found.call.text}, in thread {found.call.thread}"
-    kernels = f"kernel runs: {found.kernel_runs}, of which {found.unfinished} not seen to end"
+    if death.call is not None:
+        last = f"its last call was {death.call.text}, in thread {death.call.thread}"
+    kernels = f"kernel runs: {death.kernel_runs}, of which {death.unfinished} not seen to end"
     debugger = ("gdb", "-ex", "run", "-ex", "bt", "--args", *command)
     again = invocation("card", "exec", *options, "--", *debugger)
     return f"{what}; {last}; {kernels}. To see where: {again}"

@@ -205,11 +205,11 @@ class _Translator:
                 f"{self._place(at)}: {text}: types of vectors are built by the names that OpenCL C "
                 "has for them, such as float4"
             )
-        if found := _REQUIRED.search(text):
-            sizes = [value(part) for part in found.groups()]
+        if match := _REQUIRED.search(text):
+            sizes = [value(part) for part in match.groups()]
             if not all(size.isdigit() for size in sizes):
                 raise UsageError(
-                    f"{self._place(at)}: reqd_work_group_size{tuple(found.groups())} is not three "
+                    f"{self._place(at)}: reqd_work_group_size{tuple(match.groups())} is not three "
                     "numbers"
                 )
             self._required = (int(sizes[0]), int(sizes[1]), int(sizes[2]))
@@ -217,17 +217,17 @@ class _Translator:
 
     def _pragma(self, text: str, at: int) -> str:
         """Translates an attribute to a pragma for ``estimate/reader.py``; empty without one."""
-        found = _HARDWARE.search(text)
-        if found is None:
+        match = _HARDWARE.search(text)
+        if match is None:
             return ""
-        if found[1]:
-            said = f"{BEFORE_LOOP} PIPELINE II={found[2] or 1}"
-        elif found[3]:
-            said = f"{BEFORE_LOOP} UNROLL" + (f" factor={found[4]}" if found[4] else "")
-        elif found[5]:
+        if match[1]:
+            said = f"{BEFORE_LOOP} PIPELINE II={match[2] or 1}"
+        elif match[3]:
+            said = f"{BEFORE_LOOP} UNROLL" + (f" factor={match[4]}" if match[4] else "")
+        elif match[5]:
             said = WORK_ITEMS
         else:
-            kind, *numbers = [part.strip() for part in found[7].split(",")]
+            kind, *numbers = [part.strip() for part in match[7].split(",")]
             names = ["dim"] if kind == "complete" else ["factor", "dim"]
             options = " ".join(f"{n}={v}" for n, v in zip(names, numbers, strict=False))
             said = f"ARRAY_PARTITION variable={self._declared(at)} {kind} {options}"
@@ -277,15 +277,15 @@ class _Translator:
         return "static " if self._is_shared(at) else ""
 
     def _of_call(self, word: str) -> str:
-        if found := _CONVERT.fullmatch(word):
-            saturates = "true" if found[2] else "false"
-            return f"convert<{found[1]}, {saturates}, '{found[3] or 'z'}'>"
-        if found := _AS.fullmatch(word):
-            return f"as<{found[1]}>"
-        if found := _LOAD.fullmatch(word):
-            return f"{found[1]}<{found[2]}>"
-        if found := _QUICK.fullmatch(word):
-            return found[1]
+        if match := _CONVERT.fullmatch(word):
+            saturates = "true" if match[2] else "false"
+            return f"convert<{match[1]}, {saturates}, '{match[3] or 'z'}'>"
+        if match := _AS.fullmatch(word):
+            return f"as<{match[1]}>"
+        if match := _LOAD.fullmatch(word):
+            return f"{match[1]}<{match[2]}>"
+        if match := _QUICK.fullmatch(word):
+            return match[1]
         return word.replace("atom_", "atomic_") if _ATOMIC.fullmatch(word) else word
 
     def _is_vector(self, word: str) -> bool:
@@ -305,7 +305,7 @@ class _Translator:
         """Returns the source's ``FILE:LINE`` of a token, by the preprocessor's line marks."""
         line, name = 1, str(self._source)
         for word, space in self._tokens[:at]:
-            if found := re.match(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"', word):
-                line, name = int(found[1]) - 1, found[2]
+            if match := re.match(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"', word):
+                line, name = int(match[1]) - 1, match[2]
             line += space.count("\n")
         return f"{name}:{line}"

@@ -167,8 +167,8 @@ class Part:
         if not self.overlaps:
             return Way(1, 1), "ahead"
 
-        def error(one: tuple[Way, Order]) -> float:
-            ratio = self.total(self.stages, *one) / self.length
+        def error(candidate: tuple[Way, Order]) -> float:
+            ratio = self.total(self.stages, *candidate) / self.length
             return max(ratio, 1 / ratio)
 
         ways = self._ways()
@@ -180,7 +180,7 @@ class Part:
             if way.threads == 1 and way.sets > 1 and (order == "batches" or way.sets == 2)
         ]
         least = min(map(error, choices))
-        return next(one for one in choices if error(one) <= _SAME * least)
+        return next(candidate for candidate in choices if error(candidate) <= _SAME * least)
 
     def _ways(self) -> list[Way]:
         """Returns ways that fit the observed threads and buffers, the simplest first."""

@@ -119,10 +119,10 @@ def is_number(element: str) -> bool:
 
 def parse(text: str) -> Prototype:
     """Reads a prototype; raises UsageError that says what is wrong with the text."""
-    found = _FUNCTION.fullmatch(_COMMENT.sub(" ", text))
-    if found is None:
+    match = _FUNCTION.fullmatch(_COMMENT.sub(" ", text))
+    if match is None:
         raise UsageError(f"cannot read {text!r} as a kernel; write it as '{EXAMPLE}'")
-    result, name, inside = " ".join(found[1].split()), found[2], found[3].strip()
+    result, name, inside = " ".join(match[1].split()), match[2], match[3].strip()
     if "kernel" in result.lstrip("_").split():
         raise UsageError(
             f"kernel {name}: this is OpenCL C, for which no files are written here: isthmus card "
@@ -135,7 +135,7 @@ def parse(text: str) -> Prototype:
     parts = [] if inside in {"", "void"} else _split(inside)
     parameters = tuple(_parameter(part, name) for part in parts)
     names = [parameter.name for parameter in parameters]
-    if double := next((one for one in names if names.count(one) > 1), None):
+    if double := next((repeated for repeated in names if names.count(repeated) > 1), None):
         raise UsageError(f"kernel {name}: two arguments are named '{double}'")
     return Prototype(name, parameters)
 
@@ -145,11 +145,13 @@ def defined_in(source: str, name: str) -> Prototype | None:
 
     Pragmas of the function add its interface: ``ap_ctrl_none``, and the bundles of pointers.
     """
-    found = _definitions(source, name)
-    if not found:
+    definitions = _definitions(source, name)
+    if not definitions:
         return None
     # Headers precede the kernel and may define functions of its name: the last ``void`` is taken.
-    result, inside, rest = next((one for one in reversed(found) if one[0] == "void"), found[-1])
+    result, inside, rest = next(
+        (match for match in reversed(definitions) if match[0] == "void"), definitions[-1]
+    )
     prototype = parse(f"{result} {name}({_folded(inside)})")
     return _with_interfaces(prototype, _body(rest[1:], "{}"))
 
@@ -165,13 +167,13 @@ def defines_kernel(source: str, name: str) -> bool:
 def _definitions(source: str, name: str) -> list[tuple[str, str, str]]:
     """Returns result, arguments and code from ``{`` on, for each function of that name."""
     text = _code(source)
-    found = []
+    definitions = []
     for head in re.finditer(rf"([\w:<>]+)\s+({re.escape(name)})\s*\(", text):
         inside = _body(text[head.end() :], "()")
         rest = text[head.end() + len(inside) + 1 :].lstrip()
         if rest.startswith("{"):
-            found.append((head[1], inside, rest))
-    return found
+            definitions.append((head[1], inside, rest))
+    return definitions
 
 
 def _with_interfaces(prototype: Prototype, body: str) -> Prototype:
@@ -198,8 +200,8 @@ def _code(source: str) -> str:
     return _COMMENT.sub(_only_interfaces, source)
 
 
-def _only_interfaces(found: re.Match[str]) -> str:
-    return found[0] if _INTERFACE.match(found[0]) else " "
+def _only_interfaces(match: re.Match[str]) -> str:
+    return match[0] if _INTERFACE.match(match[0]) else " "
 
 
 def _body(text: str, brackets: str) -> str:
@@ -214,7 +216,7 @@ def _body(text: str, brackets: str) -> str:
 
 def _folded(text: str) -> str:
     """Computes integer expressions in the types of a text: ``<int, ((512) / (8 * 4))>``."""
-    return _ARITHMETIC.sub(lambda found: found[1] + value(found[2]), text)
+    return _ARITHMETIC.sub(lambda match: match[1] + value(match[2]), text)
 
 
 def value(text: str) -> str:
@@ -251,16 +253,16 @@ def _split(inside: str) -> list[str]:
 
 def _parameter(text: str, kernel: str) -> Parameter:
     shown = " ".join(text.split())
-    found = _ARGUMENT.fullmatch(text.strip())
+    match = _ARGUMENT.fullmatch(text.strip())
     where = f"kernel {kernel}: argument '{shown}'"
-    if found is None:
+    if match is None:
         raise UsageError(f"{where} has no type and name; write it as 'const int* in' or 'int n'")
-    template = _TEMPLATE.search(found[1])
-    spaced = _TEMPLATE.sub("<>", found[1]).replace("*", " * ").replace("&", " & ")
+    template = _TEMPLATE.search(match[1])
+    spaced = _TEMPLATE.sub("<>", match[1]).replace("*", " * ").replace("&", " & ")
     words = spaced.replace("__restrict__", " ").split()
-    stars = words.count("*") + bool(found[3])
+    stars = words.count("*") + bool(match[3])
     reference = words.count("&") > 0
-    if "hls::stream" in found[1] and (stars or not reference):
+    if "hls::stream" in match[1] and (stars or not reference):
         raise UsageError(f"{where} is a stream, given by reference: 'hls::stream<int>& in'")
     if words.count("&") > 1 or (reference and stars):
         raise UsageError(f"{where} is a reference to more than a value or a stream")
@@ -274,10 +276,10 @@ def _parameter(text: str, kernel: str) -> Parameter:
         raise UsageError(f"{where} has no type that can be read: '{element}'")
     port = _PORT.fullmatch(element)
     if port and not (stars or reference):
-        return Parameter(found[2], port[1], pointer=True, const="const" in port[1].split())
+        return Parameter(match[2], port[1], pointer=True, const="const" in port[1].split())
     bits = _BITS.fullmatch(element)
     if bits and not stars and int(bits[1] or bits[2]) > _WIDEST:
         raise UsageError(f"{where} is wider than {_WIDEST} bits, the most that a value can have")
     return Parameter(
-        found[2], element, stars == 1, "const" in words, reference, "volatile" in words
+        match[2], element, stars == 1, "const" in words, reference, "volatile" in words
     )

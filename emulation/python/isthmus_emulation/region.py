@@ -134,7 +134,7 @@ class Region:
         return self.seconds / self.items
 
 
-def plain(found: Sequence[Region]) -> list[dict[str, object]]:
+def plain(regions: Sequence[Region]) -> list[dict[str, object]]:
     """Returns regions as objects for JSON."""
     return [
         {
@@ -144,5 +144,5 @@ def plain(found: Sequence[Region]) -> list[dict[str, object]]:
             "limit": region.limit._asdict(),
             "changes": [change._asdict() for change in region.changes],
         }
-        for region in found
+        for region in regions
     ]

@@ -60,15 +60,15 @@ def schedules_of(
     A formula is ``KERNEL=FORMULA``, or without a name if there is one kernel. Raises UsageError for
     an unknown kernel, and for a report without a known latency.
     """
-    found: dict[str, Schedule] = {}
+    schedules: dict[str, Schedule] = {}
 
     def add(kernel: str, schedule: Schedule, said: str) -> None:
         if kernel not in kernels:
             built = ", ".join(kernels)
             raise UsageError(f"{said} is of a kernel {csynth.shown(kernel)}; built is {built}")
-        if kernel in found:
+        if kernel in schedules:
             raise UsageError(f"kernel {kernel}: give one of --schedule and --cycles, once")
-        found[kernel] = schedule
+        schedules[kernel] = schedule
 
     for text in formulas:
         named = _NAMED.fullmatch(text)
@@ -81,7 +81,7 @@ def schedules_of(
     for path in reports:
         report = csynth.read(path)
         add(report.kernel, _of_report(report, path), str(path))
-    return found
+    return schedules
 
 
 def _of_report(report: csynth.Report, path: Path) -> Schedule:

@@ -156,10 +156,10 @@ def _computing(time: KernelTime | None) -> dict[str, object]:
         shown["least_computing_us"] = time.least_fs
     if time.most_fs > time.computing_fs:
         shown["most_computing_us"] = time.most_fs
-    told: dict[str, object] = {name: value / _FS_PER_US for name, value in shown.items()}
+    arguments: dict[str, object] = {name: value / _FS_PER_US for name, value in shown.items()}
     if time.is_estimate:
-        told |= {"computing": ESTIMATE, "bound": time.bound}
-    return told
+        arguments |= {"computing": ESTIMATE, "bound": time.bound}
+    return arguments
 
 
 def _names(process: int, title: str) -> Iterator[dict[str, object]]:

@@ -152,7 +152,7 @@ def module(header: str, source: Path) -> Module:
     )  # fmt: skip
 
 
-def check(found: Module, kernel: Kernel, source: Path) -> None:
+def check(module: Module, kernel: Kernel, source: Path) -> None:
     """Raises UsageError if a kernel's description and its module do not fit together."""
     if kernel.control not in {"ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none"}:
         raise UsageError(
@@ -160,29 +160,29 @@ def check(found: Module, kernel: Kernel, source: Path) -> None:
             "ap_ctrl_hs, ap_ctrl_chain and ap_ctrl_none"
         )
     registered = [a for a in kernel.arguments if a.qualifier != "stream"]
-    if kernel.control == "ap_ctrl_none" and (found.masters or registered or not found.streams):
+    if kernel.control == "ap_ctrl_none" and (module.masters or registered or not module.streams):
         raise UsageError(f"{source}: a kernel with control = 'ap_ctrl_none' has streams alone here")
-    if kernel.control != "ap_ctrl_none" and not found.control:
+    if kernel.control != "ap_ctrl_none" and not module.control:
         raise UsageError(
             f"{source} has no ports s_axi_control_*; a kernel without them has streams alone, and "
             "control = 'ap_ctrl_none' in its description"
         )
     for argument in registered:
         port = (argument.port or "").lower()
-        if port not in {*found.names, "m_axi_gmem", "s_axi_control", ""}:
+        if port not in {*module.names, "m_axi_gmem", "s_axi_control", ""}:
             raise UsageError(
                 f"{source} has no port {argument.port}, which the description gives argument "
-                f"{argument.name}; it has {', '.join(found.names) or 'no masters'}"
+                f"{argument.name}; it has {', '.join(module.names) or 'no masters'}"
             )
         end = (argument.offset or 0) + (argument.size or 0)
-        if end > 1 << found.address_bits:
+        if end > 1 << module.address_bits:
             raise UsageError(
                 f"{source}: argument {argument.name} ends at {end:#x}, beyond the "
-                f"{found.address_bits} bits of s_axi_control_awaddr"
+                f"{module.address_bits} bits of s_axi_control_awaddr"
             )
 
 
-def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Stream]]:
+def numbered(module: Module, kernel: Kernel, source: Path) -> list[tuple[int, Stream]]:
     """Returns each stream with the number of its argument.
 
     A stream belongs to the argument that names its port in the description, else to the argument of
@@ -190,14 +190,18 @@ def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Str
     the port, ``in_r``. Raises UsageError for a stream without an argument, for an argument without
     a stream, and for words of another width than the type's.
     """
-    left = {stream.name: stream for stream in found.streams}
+    left = {stream.name: stream for stream in module.streams}
     pairs = []
     for number, argument in enumerate(kernel.arguments):
         if argument.qualifier == "stream":
             name = argument.name.lower()
             names = [f"s_axis_{name}", f"m_axis_{name}", name, f"{name}_r"]
             port = (argument.port or "").lower()
-            fits = [port] if port in left else [one for one in names if one in left]
+            fits = (
+                [port]
+                if port in left
+                else [module_port for module_port in names if module_port in left]
+            )
             if len(fits) != 1:
                 raise UsageError(
                     f"{source}: which stream is argument {argument.name}? "
@@ -219,14 +223,14 @@ def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Str
     return pairs
 
 
-def offered(found: Module) -> list[tuple[str, str, str, list[str]]]:
+def offered(module: Module) -> list[tuple[str, str, str, list[str]]]:
     """Returns channels on which the module offers data: protocol, valid, ready and other pins."""
     channels = [
         ("AXI4-Stream", stream.pins["tvalid"], stream.pins["tready"],
          [stream.pins[signal] for signal in ("tdata", *SIDEBAND) if signal in stream.pins])
-        for stream in found.streams if not stream.reads
+        for stream in module.streams if not stream.reads
     ]  # fmt: skip
-    for master in found.masters:
+    for master in module.masters:
         for channel in ("ar",) if master.reads else ("aw", "w"):
             named = {name: pin for name, pin in master.pins if name.startswith(channel)}
             valid, ready = named.pop(f"{channel}valid"), named.pop(f"{channel}ready")

@@ -39,8 +39,10 @@ class Model:
     def sides(self) -> dict[tuple[str, str], Side]:
         """Returns direction and width of each stream of the module."""
         return {
-            (self.kernel.name, self.kernel.arguments[number].name): Side(one.reads, one.word_bytes)
-            for number, one in self.streams
+            (self.kernel.name, self.kernel.arguments[number].name): Side(
+                stream.reads, stream.word_bytes
+            )
+            for number, stream in self.streams
         }
 
     def compiled(self, folder: Path) -> Path:

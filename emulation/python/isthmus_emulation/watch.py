@@ -46,25 +46,27 @@ def lines(session: Events, computing: Sequence[Computing] = ()) -> list[str]:
 
     The last line names kernels of ``computing`` that are not modelled, also those that never end.
     """
-    told = []
+    shown = []
     for header, unordered in session.cards:
         events = sorted(unordered, key=lambda event: event.begin_fs)
         if not events:
             continue
-        told.append(f"card {header.card}, {header.board}: simulated time, what was waited for")
+        shown.append(f"card {header.card}, {header.board}: simulated time, what was waited for")
         rows = list(_rows(events))
         left = len(rows) - _FIRST - _LAST
         if left > 1:
             all_of = f"{left} like these; --trace FILE has all"
             some = f"about {float(f'{left / session.share:.2g}'):.0f} like these"
             rows[_FIRST:-_LAST] = [f"  ... {all_of if session.share == 1 else some}"]
-        told += rows
-        told += _summary(events, session)
+        shown += rows
+        shown += _summary(events, session)
     if unknown := not_modelled(computing):
-        told.append(f"computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone")
+        shown.append(
+            f"computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone"
+        )
     if unchecked := unchecked_depths(computing):
-        told.append(f"stream depths not checked: {', '.join(unchecked)}")
-    return told
+        shown.append(f"stream depths not checked: {', '.join(unchecked)}")
+    return shown
 
 
 def _rows(events: Sequence[Event]) -> Iterator[str]:
@@ -136,15 +138,15 @@ def _summary(events: Sequence[Event], session: Events) -> list[str]:
     whole = session.read_fs(0, end)
     scale = end / max(1, whole)
     busy = _length(every)
-    told = []
+    shown = []
     for lane, some in spans.items():
         if some:
             apart = [span for other, those in spans.items() if other != lane for span in those]
             alone = busy - _length(_union(apart))
             overlap = "" if alone == _length(some) else f", alone {_percent(alone, whole)}"
-            told.append(_share(lane, _length(some), whole, overlap, scale))
-    told.append(_share("card idle, waiting for the program", whole - busy, whole, "", scale))
-    return told
+            shown.append(_share(lane, _length(some), whole, overlap, scale))
+    shown.append(_share("card idle, waiting for the program", whole - busy, whole, "", scale))
+    return shown
 
 
 def _share(what: str, part_fs: int, whole_fs: int, more: str, scale: float) -> str:

@@ -128,7 +128,9 @@ def changes(parts: Sequence[Frame], how: Judging) -> list[Change]:
         ranges = how.hosts.explained(logs, how.confidence, kinds)
     else:
         ranges = (
-            [Explained(0.0, 0.0, one) for one in unseen(logs, kinds, how.sides)] if how.own else []
+            [Explained(0.0, 0.0, kind) for kind in unseen(logs, kinds, how.sides)]
+            if how.own
+            else []
         )
     explained = dict(zip(map(id, of_host), ranges, strict=False))
     scatters = _scatters(samples) if how.own else [None] * len(parts)
@@ -184,26 +186,26 @@ def _scatters(samples: Sequence[_Sample]) -> list[_Scatter | None]:
     A scatter is None where no part of its kind has two values on one side.
     """
     squares: dict[tuple[Hashable, int], tuple[float, int]] = {}
-    for one in samples:
-        for side, values in enumerate((one.before, one.after)):
-            known, free = squares.get((one.kind, side), (0.0, 0))
-            if not one.exact:
-                squares[one.kind, side] = (known + _squares(values), free + len(values) - 1)
-    found: list[_Scatter | None] = []
-    for one in samples:
+    for sample in samples:
+        for side, values in enumerate((sample.before, sample.after)):
+            known, free = squares.get((sample.kind, side), (0.0, 0))
+            if not sample.exact:
+                squares[sample.kind, side] = (known + _squares(values), free + len(values) - 1)
+    scatters: list[_Scatter | None] = []
+    for sample in samples:
         variances = []
-        for side, values in enumerate((one.before, one.after)):
-            of_kind, free = squares.get((one.kind, side), (0.0, 0))
+        for side, values in enumerate((sample.before, sample.after)):
+            of_kind, free = squares.get((sample.kind, side), (0.0, 0))
             if free:
                 own = PRIOR_FREE * of_kind / free + _squares(values)
                 variances.append(own / (PRIOR_FREE + len(values) - 1))
-        fewest = min(len(one.before), len(one.after))
-        known_both = len(variances) == 2 and not one.exact
+        fewest = min(len(sample.before), len(sample.after))
+        known_both = len(variances) == 2 and not sample.exact
         scatter = (
             _Scatter((variances[0], variances[1]), PRIOR_FREE + fewest - 1) if known_both else None
         )
-        found.append(scatter)
-    return found
+        scatters.append(scatter)
+    return scatters
 
 
 def _squares(values: Sequence[float]) -> float:
@@ -282,7 +284,7 @@ def _own(
     scatter: _Scatter | None,
     hidden: float,
     each: float,
-    one: float,
+    alone: float,
     link: float,
 ) -> float:
     """Smallest share by which two unchanged sides may differ, if both scatter as the base does.
@@ -297,7 +299,7 @@ def _own(
         return math.inf
     variances, counts = (scatter.variances[0],) * 2, (len(sample.before), len(sample.after))
     of_all, bound = (
-        _reach(scatter, variances, counts, hidden, share) for share in (0.5 + each / 2, one)
+        _reach(scatter, variances, counts, hidden, share) for share in (0.5 + each / 2, alone)
     )
     return math.expm1(max(of_all, math.log1p(link)) + bound)
 

@@ -157,7 +157,7 @@ class Comparison(NamedTuple):
     @property
     def unjudged(self) -> list[Change]:
         """Series within ``MOST_OWN``, which is their limit because the base scatters so much."""
-        return [one for one in self.within if self.least < MOST_OWN == one.limit]
+        return [limit for limit in self.within if self.least < MOST_OWN == limit.limit]
 
     @property
     def only_new(self) -> list[Missing]:
@@ -246,9 +246,10 @@ def compare(
         points=points,
         slower_points=sorted(slower, key=lambda point: -point.size_of_change),
         coverage=coverage(
-            (one, one.sizes_class, one.verdict if terms is None else one.standing) for one in series
+            (item, item.sizes_class, item.verdict if terms is None else item.standing)
+            for item in series
         ),
-        missing=[one for one in lacking if not one.unmeasured],
+        missing=[item for item in lacking if not item.unmeasured],
         added=[
             _missing(key, NO_BASE, "base")
             for key in dict.fromkeys(keys_of(matched.timed[1]))
@@ -257,12 +258,12 @@ def compare(
         differences=differ,
         least=least,
         devices=names,
-        allowed=any(one.allowed for one in series),
+        allowed=any(item.allowed for item in series),
         host=hosts.changes if hosts else [],
         as_measured=as_measured,
         own=own,
         # Other work slows a run, which then measures fewer points: the lacking ones are unknown.
-        unknown=[*_unknown(matched), *(one for one in lacking if one.unmeasured)],
+        unknown=[*_unknown(matched), *(item for item in lacking if item.unmeasured)],
         terms=terms,
     )
 
@@ -290,11 +291,11 @@ def _reasons(rows: Frame, first: Sequence[str]) -> dict[tuple[Any, ...], str]:
     ``first``: reasons that count before others where runs of a point differ, in this order.
     """
     rank = {why: place for place, why in enumerate(first)}
-    found: dict[tuple[Any, ...], str] = {}
+    reasons: dict[tuple[Any, ...], str] = {}
     for key, why in zip(keys_of(rows), rows["why"], strict=True):
-        if rank.get(why, len(rank)) < rank.get(found.setdefault(key, why), len(rank)):
-            found[key] = why
-    return found
+        if rank.get(why, len(rank)) < rank.get(reasons.setdefault(key, why), len(rank)):
+            reasons[key] = why
+    return reasons
 
 
 def _unknown(matched: Matched) -> list[Missing]:
@@ -304,16 +305,16 @@ def _unknown(matched: Matched) -> list[Missing]:
     """
     compared = {(key[:-1], size_class(key[-1])) for key in matched.both}
     before, after = (_reasons(side, ("",)) for side in matched.sides)
-    found = {}
+    unknown = {}
     for key, why in after.items():
         in_base = before.get(key, "absent")
         is_fault = in_base in _FAULTS and not why
         if in_base and (is_fault or (key[:-1], size_class(key[-1])) not in compared):
-            found[key] = why or in_base
+            unknown[key] = why or in_base
     # Points whose times are at the clock's resolution on both sides are no fault of either side.
     return [
         _missing(key, why, "both" if after[key] else "base")
-        for key, why in found.items()
+        for key, why in unknown.items()
         if not before.get(key) == after[key] == "no time"
     ]
 

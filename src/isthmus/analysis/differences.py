@@ -60,7 +60,11 @@ def differences(
             results.append(Difference(of, name, before, after, explains))
     return sorted(
         results,
-        key=lambda one: (one.name != _PRODUCT, (one.of, one.name) != _HOST, not one.explains),
+        key=lambda difference: (
+            difference.name != _PRODUCT,
+            (difference.of, difference.name) != _HOST,
+            not difference.explains,
+        ),
     )
 
 
@@ -93,8 +97,8 @@ def matched_devices(base: Sequence[Run], new: Sequence[Run]) -> dict[str, str]:
                     for runs in (base, new))  # fmt: skip
     if len(ours) == len(theirs) == 1 and ours.keys() != theirs.keys():
         return dict(zip(theirs, ours, strict=True))
-    left = [{a: of for a, of in one.items() if a not in other}
-            for one, other in ((ours, theirs), (theirs, ours))]  # fmt: skip
+    left = [{a: of for a, of in devices.items() if a not in other}
+            for devices, other in ((ours, theirs), (theirs, ours))]  # fmt: skip
     single = [
         {of: address for address, of in side.items() if list(side.values()).count(of) == 1}
         for side in left

@@ -130,7 +130,7 @@ def _doubts(result: Comparison, terms: Terms) -> Iterator[Doubt]:
     base, new = result.base, result.new
     # A model's times are the same on every machine and on every day: dates do not matter.
     measured = any(change.clock != "simulated" for change in result.series)
-    if any(_is_same(one, other) for one in base.runs for other in new.runs):
+    if any(_is_same(base_run, other) for base_run in base.runs for other in new.runs):
         yield Doubt("same run", blocks=True)
     if min(run.started for run in base.runs) > max(run.started for run in new.runs):
         yield Doubt("newer", blocks=False, side="base")
@@ -200,29 +200,29 @@ def _devices(result: Comparison) -> Iterator[tuple[str, ...]]:
 
 def _products(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, set[str]]:
     """Returns the known products of measured devices, by the address that is compared."""
-    found: dict[str, set[str]] = {}
+    products: dict[str, set[str]] = {}
     for device in (device for run in runs for device in run.devices if not device.error):
         _, name, board = product(device)
         shown = ", ".join(dict.fromkeys(filter(None, (name, board))))
-        found.setdefault(names.get(device.address, device.address), set()).update(
+        products.setdefault(names.get(device.address, device.address), set()).update(
             {shown} if shown else ()
         )
-    return found
+    return products
 
 
 def _lesser_links(result: Comparison) -> Iterator[LesserLink]:
     """Yields findings of the checks on links of the new side's compared devices."""
-    compared = {one.device for one in (*result.series, *result.missing)}
+    compared = {series.device for series in (*result.series, *result.missing)}
     less = (fact for run in result.new.runs for fact in facts_of(run) if fact.less)
     named = (fact._replace(device=result.devices.get(fact.device, fact.device)) for fact in less)
-    found = [fact for fact in dict.fromkeys(named) if fact.device in compared]
+    facts = [fact for fact in dict.fromkeys(named) if fact.device in compared]
     # The checks of the base's runs take time, and only a finding asks for them.
     in_base: dict[tuple[str, str], bool] = {}
-    for run in result.base.runs if found else ():
+    for run in result.base.runs if facts else ():
         for device, check, good in links_of(run):
             key = device, check
             in_base[key] = in_base.get(key, False) or not good
-    for fact in found:
+    for fact in facts:
         yield LesserLink(fact, in_base.get((fact.device, fact.check)))
 
 

@@ -217,7 +217,7 @@ class Measured(NamedTuple):
 
     def _ways(self, direction: str) -> list[tuple[str, str, str]]:
         ways = [*copies(self.rows, direction, self.confidence), *maps(self.rows, self.confidence)]
-        return [(one.device, one.call, one.memory) for one in ways if one.depth == 1]
+        return [(way.device, way.call, way.memory) for way in ways if way.depth == 1]
 
     def copy(self, device: str, call: str, memory: str, direction: str, size: int) -> Copy | None:
         """Times of one copy; None for 0 bytes. Raises UsageError for a size without a time."""
@@ -281,7 +281,7 @@ def costs_of_rows(
             )
         sizes = (("h2d", job.into), ("d2h", job.out))
         try:
-            into, out = (copies.copy(device, call, memory, *one) for one in sizes)
+            into, out = (copies.copy(device, call, memory, *transfer) for transfer in sizes)
         except UsageError:
             continue
         waiting = Interval(0.0, 0.0, launch.high, copies.confidence)

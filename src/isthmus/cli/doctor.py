@@ -81,16 +81,16 @@ def _of_machine(addresses: Sequence[str]) -> tuple[Judged, dict[str, str]]:
     missing: dict[str, str] = {}
     with lock.if_free(_beside), discovery.SharedWorker() as shared:
         devices = [] if addresses else discovery.real_devices()
-        devices = [one for one in devices if not one.backend.only_first_device]
+        devices = [device for device in devices if not device.backend.only_first_device]
         for address in dict.fromkeys(addresses):
             try:
-                found = discovery.resolve(address, shared=shared)
+                resolved = discovery.resolve(address, shared=shared)
                 # Only an open device shows if its options are right: ``card:none`` is no board.
-                devices.append(open_device(found, shared) if found.options else found)
+                devices.append(open_device(resolved, shared) if resolved.options else resolved)
             except (NoDeviceError, NoSuchDeviceError) as error:
                 missing[address] = str(error)
     host = environment.host()
-    records = [record_of(one) for one in devices]
+    records = [record_of(device) for device in devices]
     return _judged(
         [Facts(host, record, cpus=host["usable_cpus"]) for record in records], Facts(host)
     ), missing
@@ -264,10 +264,10 @@ def _rows(
         key = result.check if alone else same
         rows.setdefault((result.state, key), []).append(result)
     for (state, _), alike in rows.items():
-        one, names = alike[0], " ".join(result.check for result in alike)
+        first, names = alike[0], " ".join(result.check for result in alike)
         if len(alike) == 1:
-            yield names, state, (one.found, one.cause, one.cure, one.command)
+            yield names, state, (first.found, first.cause, first.cure, first.command)
         elif state == "good":
             yield f"{len(alike)} checks", state, ("", "", "", "")
         else:
-            yield f"{len(alike)} checks", state, (f"{one.found}: {names}", "", "", one.command)
+            yield f"{len(alike)} checks", state, (f"{first.found}: {names}", "", "", first.command)

@@ -366,8 +366,8 @@ class Lines:
 
     def of(self, word: str) -> int:
         """Line number of the word's next occurrence; without one, line number of the last word."""
-        found = self._text.find(word, self._at)
-        if found >= 0:
-            self._line += self._text.count("\n", self._at, found)
-            self._at = found
+        at = self._text.find(word, self._at)
+        if at >= 0:
+            self._line += self._text.count("\n", self._at, at)
+            self._at = at
         return self._line

@@ -136,7 +136,7 @@ def _output(
 ) -> base.Log:
     """Makes the log of all message sizes; ``ranks``: number of ranks, 0 if the output lacks it."""
     sizes = {row[1] for row in rows}
-    named = next((name for name, one in SIZES.items() if set(one) == sizes), "own")
+    named = next((name for name, known_sizes in SIZES.items() if set(known_sizes) == sizes), "own")
     channel = _CHANNELS.get(kind, kind.lower() or "unknown")
     figures = []
     for row in rows:

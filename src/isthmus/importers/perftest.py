@@ -236,7 +236,7 @@ def _of_text(text: str, problems: base.Problems) -> list[_Test]:
                 counted = "#iterations" in test.columns
                 fewest = 1 + row.count("[")  # a cell for #bytes and for each column with a unit
                 fewest = max(_FEWEST_CELLS, 1 + fewest) if counted else fewest
-                test.printed = found[1] if (found := _UNIT.search(row)) else ""
+                test.printed = match[1] if (match := _UNIT.search(row)) else ""
                 columns, short = True, 0
         elif _END.fullmatch(row):
             columns = columns and not test.rows

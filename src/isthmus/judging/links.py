@@ -56,7 +56,11 @@ def fact_of(logs: Sequence[Log], cards: Sequence[Card]) -> LinkFact | None:
     facts = [fact for log in logs for fact in log.links]
     own = [fact for fact in facts if _is_of(fact, cards)]
     if not own or _without_fact(cards, own):  # links by address are used only if each card has one
-        facts = [one for one in facts if not card(one.device) or (not cards and one.accelerator)]
+        facts = [
+            candidate
+            for candidate in facts
+            if not card(candidate.device) or (not cards and candidate.accelerator)
+        ]
         links = {(fact.generation, fact.lanes) for fact in facts}
         devices = {card(fact.device) or fact.device for fact in facts}
         own = facts if len(links) == 1 or len(devices) == 1 else []
@@ -112,6 +116,6 @@ def unused(
 
 def _unused(described: Log, facts: Sequence[LinkFact], missing: Sequence[Card]) -> UnusedLink:
     shown = list(dict.fromkeys(fact.device.lower() for fact in facts))
-    places = list(dict.fromkeys(one.place for one in missing))
+    places = list(dict.fromkeys(link.place for link in missing))
     accelerators = any(fact.accelerator for fact in facts)
     return UnusedLink(described.tool, described.file, shown, places, accelerators)

@@ -43,7 +43,7 @@ def logs_of(pasted: Sequence[Pasted]) -> tuple[list[Log], list[str]]:
 
 
 def _unknown() -> str:
-    names = ", ".join(one.reads for one in importers.registry().values())
+    names = ", ".join(importer.reads for importer in importers.registry().values())
     return f"no output that Isthmus knows; it reads {names}"
 
 

@@ -42,10 +42,10 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 def link(text: str) -> Link:
     """The link of a text such as ``gen3x16``; raises UsageError for any other text."""
-    found = _LINK.fullmatch(text.strip())
-    if not found:
+    match = _LINK.fullmatch(text.strip())
+    if not match:
         raise UsageError(f"'{text}' is no link; write gen3x16")
-    return Link(_SPEEDS[int(found[1])], int(found[2]))
+    return Link(_SPEEDS[int(match[1])], int(match[2]))
 
 
 def link_of(generation: int, lanes: int) -> Link | None:
@@ -57,28 +57,28 @@ def read(path: Path) -> Reference:
     """Reads a board or an engine from a file; raises UsageError with file and fault."""
     try:
         file = msgspec.toml.decode(path.read_bytes(), type=_File)
-        found = Reference(
+        reference = Reference(
             **msgspec.structs.asdict(file.reference), link=file.link, memory=file.memory,
             peers=file.peer, known=file.known, file=path.name,
         )  # fmt: skip
-        found.check()
+        reference.check()
     except (OSError, ValueError, msgspec.ValidationError, UsageError) as error:
         raise UsageError(f"{path}: {' '.join(str(error).split())}") from error
-    return found
+    return reference
 
 
 @cache
 def _rates() -> Mapping[str, list[Known]]:
     """The known rates in ``known.csv``, by name of board or engine."""
-    found: dict[str, list[Known]] = {}
+    rates: dict[str, list[Known]] = {}
     with (_FOLDER / "known.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             names, also = row.pop("of").split(), row.pop("also").split()
             fields = {name: text for name, text in row.items() if text} | {"also": also}
             known = msgspec.convert(fields, Known, strict=False)
             for name in names:
-                found.setdefault(name, []).append(known)
-    return found
+                rates.setdefault(name, []).append(known)
+    return rates
 
 
 def _folders(kind: str) -> Iterator[Path]:
@@ -100,15 +100,17 @@ def _engines() -> Mapping[str, Reference]:
 
 
 def _all(kind: str) -> Mapping[str, Reference]:
-    found: dict[str, Reference] = {}
+    references: dict[str, Reference] = {}
     for folder in _folders(kind):
         for path in sorted(folder.glob("*.toml")):
-            one = read(path)
-            found.setdefault(one.name, one)
-    for name, one in found.items():
-        found[name] = msgspec.structs.replace(one, known=[*one.known, *_rates().get(name, ())])
-        found[name].check()
-    return found
+            reference = read(path)
+            references.setdefault(reference.name, reference)
+    for name, reference in references.items():
+        references[name] = msgspec.structs.replace(
+            reference, known=[*reference.known, *_rates().get(name, ())]
+        )
+        references[name].check()
+    return references
 
 
 def board(name: str) -> Reference:
@@ -118,7 +120,7 @@ def board(name: str) -> Reference:
     """
     if name.endswith(".toml"):
         return read(Path(name))
-    fitting = [one for one in boards().values() if name.lower() in one.words]
+    fitting = [reference for reference in boards().values() if name.lower() in reference.words]
     if len(fitting) == 1:
         return fitting[0]
     return boards()[require_known("board", name.lower(), boards())]
@@ -131,9 +133,9 @@ def engine(name: str) -> Reference | None:
 
 def of_names(names: list[str]) -> list[Reference]:
     """The boards to which these printed names belong, each board once."""
-    found: dict[str, Reference] = {}
+    fitting: dict[str, Reference] = {}
     for name in names:
-        for one in boards().values():
-            if one.fits(name):
-                found.setdefault(one.name, one)
-    return list(found.values())
+        for reference in boards().values():
+            if reference.fits(name):
+                fitting.setdefault(reference.name, reference)
+    return list(fitting.values())

@@ -119,20 +119,20 @@ class Reference(About, frozen=True, kw_only=True):
     def fits(self, printed: str) -> bool:
         """Whether a printed name belongs to this board, by ``words`` and ``excludes``."""
         words = set(re.split(r"[^a-z0-9]+", printed.lower()))
-        wanted = any(set(re.split(r"[^a-z0-9]+", one)) <= words for one in self.words)
+        wanted = any(set(re.split(r"[^a-z0-9]+", word)) <= words for word in self.words)
         return wanted and not words & set(self.excludes)
 
     def check(self) -> None:
         """Raises UsageError for wrong units, ranges or sizes, and for figures without a source."""
-        for one in self.known:
-            if one.unit not in UNITS:
-                raise UsageError(f"unknown unit '{one.unit}'")
-            if not 0 < one.low <= one.high:
-                raise UsageError(f"low {one.low:g} and high {one.high:g} are no range")
-            if not one.source:
-                raise UsageError(f"{one.quantity} {one.low:g} {one.unit} has no source")
-            if one.size:
-                parse_size(one.size)
+        for rate in self.known:
+            if rate.unit not in UNITS:
+                raise UsageError(f"unknown unit '{rate.unit}'")
+            if not 0 < rate.low <= rate.high:
+                raise UsageError(f"low {rate.low:g} and high {rate.high:g} are no range")
+            if not rate.source:
+                raise UsageError(f"{rate.quantity} {rate.low:g} {rate.unit} has no source")
+            if rate.size:
+                parse_size(rate.size)
         for what in (self.link if self.link.pcie or self.link.GBps else None, self.memory):
             if what is not None and not what.source:
                 raise UsageError("a link or a memory has no source")

@@ -94,15 +94,15 @@ def bibtex(run: Run) -> list[str]:
     return [
         _isthmus(run.software, run.started),
         *map(_of_source, cited(run)),
-        *(_entry(*one) for one in estimator),
+        *(_entry(*entry) for entry in estimator),
     ]
 
 
 def _isthmus(software: Software, started: str = "") -> str:
     """The entry of one version of Isthmus; ``started``: when that version measured the run."""
     about = citation()
-    authors = [one.get("name") or f"{one['family-names']}, {one['given-names']}"
-               for one in about["authors"]]  # fmt: skip
+    authors = [author.get("name") or f"{author['family-names']}, {author['given-names']}"
+               for author in about["authors"]]  # fmt: skip
     fields = {
         "author": " and ".join(f"{{{_tex(name)}}}" for name in authors),
         "title": f"{{{_tex(about['title'])}}}",

@@ -115,9 +115,9 @@ def _host(result: Comparison) -> Iterator[str]:
     """Yields how the hosts' own speed changed, what that explains, and if the link is the same."""
     for way in _CHANGED:
         parts = [
-            f"{wording.HOST_REFERENCES[one.reference]} {percent(abs(one.ratio.value - 1))}"
-            for one in result.host
-            if judge(one.ratio, result.least) == way
+            f"{wording.HOST_REFERENCES[change.reference]} {percent(abs(change.ratio.value - 1))}"
+            for change in result.host
+            if judge(change.ratio, result.least) == way
         ]
         if parts:
             count, explained = len(result.series), len(result.explained)
@@ -275,7 +275,9 @@ def _markdown(result: Comparison, _: gate.Gate | None) -> str:
     if result.differences:
         rows += ["", "What else differs:", ""]
         rows += ["| of | fact | before | after |", "| --- | --- | --- | --- |"]
-        rows += [f"| {' | '.join(map(escape, one[:4]))} |" for one in result.differences]
+        rows += [
+            f"| {' | '.join(map(escape, difference[:4]))} |" for difference in result.differences
+        ]
     return "\n".join(rows) + "\n"
 
 
@@ -296,29 +298,29 @@ def _json(result: Comparison, decided: gate.Gate | None) -> str:
         "runs_may_differ_by": SHARED_LINK if result.allowed else 0.0,
         "passes": decided.outcome == "pass",
         "outcome": decided.outcome,
-        "doubts": [one._asdict() for one in decided.doubts],
-        "links": [{**one.fact._asdict(), "in_base": one.in_base} for one in decided.links],
+        "doubts": [item._asdict() for item in decided.doubts],
+        "links": [{**item.fact._asdict(), "in_base": item.in_base} for item in decided.links],
         "devices_without_times": decided.dead,
-        "coverage": [one._asdict() for one in result.coverage],
+        "coverage": [item._asdict() for item in result.coverage],
         "host": [
             {
-                "reference": one.reference,
-                "ratio": one.ratio.value,
-                "low_ratio": one.ratio.low,
-                "high_ratio": one.ratio.high,
-                "verdict": judge(one.ratio, result.least),
+                "reference": item.reference,
+                "ratio": item.ratio.value,
+                "low_ratio": item.ratio.low,
+                "high_ratio": item.ratio.high,
+                "verdict": judge(item.ratio, result.least),
             }
-            for one in result.host
+            for item in result.host
         ],
         "as_measured": result.as_measured,
         "explained_by_host": len(result.explained),
         "devices": result.devices,
         "series": rows(result.series),
         "points": rows(result.points),
-        "missing": [vars(one) for one in result.missing],
-        "not_comparable": [vars(one) for one in result.unknown],
+        "missing": [vars(item) for item in result.missing],
+        "not_comparable": [vars(item) for item in result.unknown],
         "added_points": len(result.added),
-        "differences": [one._asdict() for one in result.differences],
+        "differences": [item._asdict() for item in result.differences],
     }
     return json_text(data)
 
@@ -336,17 +338,18 @@ def _junit(result: Comparison, decided: gate.Gate | None) -> str:
     """
     cases = []
     unjudged = set(map(id, result.unjudged))
-    for one in result.series:
-        kind = "skipped" if id(one) in unjudged else _KINDS[one.standing]
-        most = "" if one.standing == "slower" else f", {gate_text.bound(one)}"
-        text = f"{values(one)}, {percent_of_time(one)}{most}, limit {gate_text.limit(one.limit)}"
+    for series in result.series:
+        kind = "skipped" if id(series) in unjudged else _KINDS[series.standing]
+        most = "" if series.standing == "slower" else f", {gate_text.bound(series)}"
+        text = f"{values(series)}, {percent_of_time(series)}{most}"
+        text += f", limit {gate_text.limit(series.limit)}"
         if kind == "skipped":
-            text += f": the base scatters, so the series {gate_text.may_pass(one)}"
-        cases.append(Case(one.study, subject(one), kind, text))
-    slower = {one.key for one in result.of("slower")}
-    for one in (one for one in result.slower_points if one.key not in slower):
-        text = f"{values(one)}, {percent_of_time(one)}"
-        cases.append(Case(one.study, f"{subject(one)} (point)", "failure", text))
+            text += f": the base scatters, so the series {gate_text.may_pass(series)}"
+        cases.append(Case(series.study, subject(series), kind, text))
+    slower = {series.key for series in result.of("slower")}
+    for series in (series for series in result.slower_points if series.key not in slower):
+        text = f"{values(series)}, {percent_of_time(series)}"
+        cases.append(Case(series.study, f"{subject(series)} (point)", "failure", text))
     for kind, points in (
         ("failure", result.missing), ("error", result.unknown), ("skipped", result.only_new),
     ):  # fmt: skip

@@ -78,7 +78,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
 
 def _not_found(fleet: Fleet) -> Iterator[str]:
     """Yields from which change on slow machines are found, if that is far above ``least``."""
-    large = [one for one in fleet.hidden if one.share >= _TOLD * fleet.least]
+    large = [quantity for quantity in fleet.hidden if quantity.share >= _TOLD * fleet.least]
     if large:
         widest = large[0]
         which = f"{_name(widest.quantity)} ({counted(widest.machines, 'machine', 'machines')})"
@@ -100,8 +100,8 @@ def _first(fleet: Fleet, count: int) -> str:
         ("unknown", "cannot be judged", "cannot be judged"),
     )
     parts = [
-        f"{len(nodes)} {one if len(nodes) == 1 else several}"
-        for state, one, several in states
+        f"{len(nodes)} {singular if len(nodes) == 1 else several}"
+        for state, singular, several in states
         if (nodes := fleet.of(state))
     ]
     if fleet.outcome == "undecided" and (fleet.baseline or fleet.open):
@@ -158,9 +158,9 @@ def _against_baseline(fleet: Fleet) -> Iterator[str]:
         runs = counted(fleet.same_runs, "run", "runs")
         yield f"The baseline has {runs} of those that are judged: left out."
     for node in fleet.nodes:
-        for one in node.swapped:
-            cards = f"{one.now}, before {one.before}"
-            yield f"{node.name} {one.device} is another card than in the baseline ({cards})."
+        for card in node.swapped:
+            cards = f"{card.now}, before {card.before}"
+            yield f"{node.name} {card.device} is another card than in the baseline ({cards})."
     if fleet.own_base and fleet.own_base[0] < fleet.own_base[1] and not fleet.baseline:
         known, count = fleet.own_base
         yield f"{count - known} of {count} machines have no run of their own in the baseline."
@@ -180,8 +180,8 @@ def _why(node: Node, *, times: bool = True) -> str:
     """Says why a machine is in a bad state."""
     if node.outliers:
         first = node.outliers[0]
-        own = [one for one in node.outliers[1:] if one.against == first.against]
-        other = [one for one in node.outliers[1:] if one.against != first.against]
+        own = [further for further in node.outliers[1:] if further.against == first.against]
+        other = [further for further in node.outliers[1:] if further.against != first.against]
         texts = [_what(first, times=times), *_further(own)]
         if other:
             than = "than before" if other[0].against == "base" else "than its like"
@@ -203,10 +203,10 @@ def _why(node: Node, *, times: bool = True) -> str:
 def _further(outliers: Sequence[Outlier]) -> Iterator[str]:
     """Yields a machine's further slow quantities, one text for each operation and memory."""
     series: dict[tuple[str, str, str], list[Outlier]] = {}
-    for one in outliers:
-        series.setdefault((one.device, one.operation, one.memory), []).append(one)
+    for outlier in outliers:
+        series.setdefault((outlier.device, outlier.operation, outlier.memory), []).append(outlier)
     for (_, operation, memory), alike in list(series.items())[:_MOST_FURTHER]:
-        sizes = ", ".join(filter(None, (one.sizes for one in alike)))
+        sizes = ", ".join(filter(None, (outlier.sizes for outlier in alike)))
         longer = f"{100 * ((alike[0].ratio or 1.0) - 1):.0f} %"
         yield " ".join(filter(None, (longer, operation, memory, sizes)))
     if rest := sum(map(len, list(series.values())[_MOST_FURTHER:])):
@@ -230,8 +230,8 @@ def _beside(node: Node) -> list[str]:
 def _host(node: Node) -> str:
     """Says how much slower a machine's own host is."""
     return ", ".join(
-        f"{wording.HOST_REFERENCES[one.reference]} {percent(one.ratio - 1)} longer"
-        for one in node.host[:_MOST_REFERENCES]
+        f"{wording.HOST_REFERENCES[reference.reference]} {percent(reference.ratio - 1)} longer"
+        for reference in node.host[:_MOST_REFERENCES]
     )
 
 
@@ -269,7 +269,7 @@ def nodeset(nodes: Sequence[Node]) -> str:
         else:
             plain.append(name)
     folded = []
-    for (name, digits), group in groupby(sorted(set(numbered)), key=lambda one: one[:2]):
+    for (name, digits), group in groupby(sorted(set(numbered)), key=lambda item: item[:2]):
         ranges: list[list[int]] = []
         for _, _, number in group:
             if ranges and number == ranges[-1][1] + 1:
@@ -321,12 +321,12 @@ def _json(fleet: Fleet) -> str:
         "passes": fleet.passes,
         "outcome": fleet.outcome,
         "nodes": list(map(_data, fleet.nodes)),
-        "slower_than_baseline": [vars(one) for one in fleet.shifts],
+        "slower_than_baseline": [vars(quantity) for quantity in fleet.shifts],
         "no_baseline": fleet.baseline,
-        "coverage": [one._asdict() for one in fleet.coverage],
+        "coverage": [quantity._asdict() for quantity in fleet.coverage],
         "not_found_below": [
-            {**vars(one.quantity), "share": one.share, "compared": one.machines}
-            for one in fleet.hidden
+            {**vars(quantity.quantity), "share": quantity.share, "compared": quantity.machines}
+            for quantity in fleet.hidden
         ],
     }
     return json_text(data)
@@ -338,9 +338,9 @@ def _data(node: Node) -> dict[str, Any]:
     for name in ("figures", "base"):
         del data[name]
     for name in ("outliers", "by_host"):
-        data[name] = [vars(one) for one in data[name]]
+        data[name] = [vars(record) for record in data[name]]
     for name in ("host", "facts", "speeds", "swapped"):
-        data[name] = [one._asdict() for one in data[name]]
+        data[name] = [record._asdict() for record in data[name]]
     return data
 
 

@@ -242,14 +242,14 @@ def _undecided(result: Comparison) -> Iterator[str]:
         beyond = _one_limit(result) or "their limits"
         yield f"{count} may be slower by more than {beyond} ({_named(result, result.undecided)})"
     quantities = unknown_quantities(result)
-    if of_one := [one for one, count in quantities if count]:
+    if of_one := [quantity for quantity, count in quantities if count]:
         points = counted(sum(count for _, count in quantities), "point", "points")
         ended = {RAN_OUT: "time ran out", INTERRUPTED: "interrupted"}
         names = {"base": f" in {result.base.name}"}
         reasons = dict.fromkeys((p.why, p.side) for p in result.unknown if p.measured)
         why = ", ".join(ended[key] + names.get(of, "") for key, of in reasons if key in ended)
         yield f"{points} cannot be compared ({_words(of_one)}{why and f'; {why}'})"
-    if neither := [one for one, count in quantities if not count]:
+    if neither := [quantity for quantity, count in quantities if not count]:
         have = counted(len(neither), "quantity has", "quantities have")
         yield f"{have} no time on either side ({_words(neither)})"
 
@@ -345,8 +345,8 @@ def _one_limit(result: Comparison) -> str:
 
 def _limits(result: Comparison) -> str:
     """The limit in words; if limits differ, the least with its count of series, and the largest."""
-    if one := _one_limit(result):
-        return one
+    if shared_limit := _one_limit(result):
+        return shared_limit
     widest = max(result.series, key=lambda change: change.limit)
     least = limit(min(change.limit for change in result.series))
     count = sum(limit(change.limit) == least for change in result.series)
@@ -417,5 +417,7 @@ def cases(result: Comparison, gate: Gate) -> Iterator[Case]:
 
 def by_reason(points: Sequence[Missing]) -> Iterator[tuple[str, list[Missing]]]:
     """Yields groups of points with the reason why the points of the group have no time."""
-    for why, of_why in groupby(sorted(points, key=lambda point: point.why), lambda one: one.why):
+    for why, of_why in groupby(
+        sorted(points, key=lambda point: point.why), lambda unmeasured: unmeasured.why
+    ):
         yield why, list(of_why)

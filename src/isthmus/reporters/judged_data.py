@@ -20,21 +20,21 @@ def data(judged: Judged) -> dict[str, Any]:
                 "file": log.file, "tool": log.tool, "version": log.version,
                 "names": list(log.names),
                 "rows": [_row(row) for row in log.rows],
-                "links": [dataclasses.asdict(one) for one in log.links],
-                "outcomes": [dataclasses.asdict(one) for one in log.outcomes],
-                "problems": [dataclasses.asdict(one) for one in log.problems],
+                "links": [dataclasses.asdict(item) for item in log.links],
+                "outcomes": [dataclasses.asdict(item) for item in log.outcomes],
+                "problems": [dataclasses.asdict(item) for item in log.problems],
                 "left_out": list(log.left_out), "facts": dict(log.facts),
             }
             for log in judged.logs
         ],
-        "boards": [one.name for one in judged.boards],
-        "judgements": [_judgement(one) for one in judged.judgements],
+        "boards": [item.name for item in judged.boards],
+        "judgements": [_judgement(item) for item in judged.judgements],
         "missing": list(judged.missing),
         "problems": list(judged.problems),
-        "contradictions": [dataclasses.asdict(one) for one in judged.contradictions],
+        "contradictions": [dataclasses.asdict(item) for item in judged.contradictions],
         "without_effect": list(judged.without_effect),
-        "unused_links": [dataclasses.asdict(one) for one in judged.unused_links],
-        "same_data": [dataclasses.asdict(one) for one in judged.same],
+        "unused_links": [dataclasses.asdict(item) for item in judged.unused_links],
+        "same_data": [dataclasses.asdict(item) for item in judged.same],
     }  # fmt: skip
 
 

@@ -130,11 +130,11 @@ def _run(
     is_over = limit.is_exceeded if wanted.max_simulated else None
     code = execution.run(command, session, is_over=is_over)
     wall_s = time.monotonic() - began
-    cards = [named(one) for one in boards]
+    cards = [named(board) for board in boards]
     events = event_files.read(session.events)
-    found = bounds.regions(events, cards)
+    regions = bounds.regions(events, cards)
     if wanted.watch:
-        _tell_events(session, events, found, cards)
+        _tell_events(session, events, regions, cards)
     if events.share < 1:
         warn(
             f"of the events {percent(events.share)} were read, in {len(events.stretches)} evenly "
@@ -149,7 +149,7 @@ def _run(
         warn(failure)
     written = True
     if wanted.trace is not None:
-        facts = {"boards": ", ".join(boards), "bounds": region.plain(found), "read": events.share}
+        facts = {"boards": ", ".join(boards), "bounds": region.plain(regions), "read": events.share}
         written = _write(wanted.trace, timeline(events.cards, facts))
     if wanted.junit is not None:
         report = gates.as_junit(command, code, failures, line, wall_s)
@@ -159,13 +159,13 @@ def _run(
 
 
 def _tell_events(
-    session: Session, events: Events, found: Sequence[Region], cards: Sequence[Board]
+    session: Session, events: Events, regions: Sequence[Region], cards: Sequence[Board]
 ) -> None:
     """Prints what the cards waited for, and what bounds the program."""
     from isthmus_emulation import bounds_text, watch
 
     shown = watch.lines(events, session.computing)
-    inform("\n".join([*shown, *bounds_text.lines(found, cards)]))
+    inform("\n".join([*shown, *bounds_text.lines(regions, cards)]))
 
 
 def _needed(

@@ -68,7 +68,7 @@ def counted(
         with_changes=clock_mhz is not None,
     )  # fmt: skip
     numbers = {cost.number for cost in estimate.costs}
-    counters = [one for one in found.counters if one.number in numbers]
+    counters = [counter for counter in found.counters if counter.number in numbers]
     text = rewriter.counted(source.text, counters, found.regions)
     definition = table.of(estimate, is_time=clock_mhz is not None)
     return Counted(text + definition.encode(), "")

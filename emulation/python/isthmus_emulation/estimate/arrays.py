@@ -93,15 +93,15 @@ class Arrays:
     def _place_arrays(self, arguments: Sequence[Any], pragmas: Sequence[Pragma]) -> None:
         """Applies the pragmas INTERFACE and ARRAY_PARTITION to the arrays."""
         by_name = {argument.spelling: self._name(argument) for argument in arguments}
-        for one in pragmas:
-            words = {*one.options, one.options.get("mode", "")}
-            port = by_name.get(one.options.get("port", ""))
-            if one.name == "interface" and port is not None and port in self._storage:
+        for directive in pragmas:
+            words = {*directive.options, directive.options.get("mode", "")}
+            port = by_name.get(directive.options.get("port", ""))
+            if directive.name == "interface" and port is not None and port in self._storage:
                 if "m_axi" in words:
-                    said, wide = one.number("latency"), one.number("max_widen_bitwidth")
+                    said, wide = directive.number("latency"), directive.number("max_widen_bitwidth")
                     self._storage[port] = Storage(
                         "memory",
-                        port=one.options.get("bundle", DEFAULT_BUNDLE),
+                        port=directive.options.get("bundle", DEFAULT_BUNDLE),
                         bits=self._storage[port].bits,
                         widest=self._widest if wide is None else wide,
                         latency=self._latency if said is None else said,
@@ -110,10 +110,10 @@ class Arrays:
                     self._storage[port] = Storage("ram", port=port)
                 elif words & {"axis", "ap_fifo"}:
                     self._storage[port] = Storage("stream")
-            if one.name in {"array_partition", "array_reshape"}:
-                self._partition(one)
-            if one.name in {"bind_storage", "resource"}:
-                self._bind(one)
+            if directive.name in {"array_partition", "array_reshape"}:
+                self._partition(directive)
+            if directive.name in {"bind_storage", "resource"}:
+                self._bind(directive)
 
     def _pass_on(self, parameter: str, array: str, pragmas: Sequence[Pragma]) -> None:
         """Applies partitions of a function's parameter to the array that a call gives it."""
@@ -128,29 +128,29 @@ class Arrays:
                 done.append(one)
                 self._partition(one, array)
 
-    def _partition(self, one: Pragma, array: str = "") -> None:
+    def _partition(self, pragma: Pragma, array: str = "") -> None:
         """Applies a partition to the arrays that it names, or to this array."""
-        variable = one.options.get("variable", "")
+        variable = pragma.options.get("variable", "")
         for name, there in list(self._storage.items()):
             is_meant = name == array if array else plain(name) == variable
             if not is_meant or there.kind not in {"ram", "memory"}:
                 continue
-            words = {*one.options, one.options.get("type", "")}
+            words = {*pragma.options, pragma.options.get("type", "")}
             if "cyclic" in words or "block" in words:
-                banks = there.banks * (one.number("factor") or 2)
+                banks = there.banks * (pragma.number("factor") or 2)
                 self._storage[name] = msgspec.structs.replace(there, banks=banks, partitioned=True)
-            elif one.options.get("dim", "1") == "0":
+            elif pragma.options.get("dim", "1") == "0":
                 self._storage[name] = msgspec.structs.replace(there, kind="registers")
             else:
-                self._storage[name] = self._complete(name, there, one.number("dim") or 1)
+                self._storage[name] = self._complete(name, there, pragma.number("dim") or 1)
 
-    def _bind(self, one: Pragma) -> None:
+    def _bind(self, pragma: Pragma) -> None:
         """Applies a pragma BIND_STORAGE, or RESOURCE of earlier versions, on RAM with one port."""
-        words = {option.lower() for option in one.options.values()}
+        words = {option.lower() for option in pragma.options.values()}
         if not any(word.startswith(("ram_1p", "rom_1p")) for word in words):
             return
         for name, there in self._storage.items():
-            if plain(name) == one.options.get("variable", "") and there.kind == "ram":
+            if plain(name) == pragma.options.get("variable", "") and there.kind == "ram":
                 self._storage[name] = msgspec.structs.replace(there, ram_ports=1)
 
     def _complete(self, name: str, there: Storage, dimension: int) -> Storage:

@@ -61,12 +61,12 @@ class Beside:
 
         It is 1 for one loop. Loops weigh as much as their iterations, or alike if one is unknown.
         """
-        weights = [self.weight((one,)) if holds_loops(one) else 0 for one in body]
+        weights = [self.weight((statement,)) if holds_loops(statement) else 0 for statement in body]
         if sum(weight != 0 for weight in weights) < 2:
             return 1.0
         if None in weights:
             weights = [int(weight != 0) for weight in weights]
-        made = [self._footprint(one, names) for one in body]
+        made = [self._footprint(statement, names) for statement in body]
         ends: list[int] = []
         for place, weight in enumerate(weights):
             before = [end for n, end in enumerate(ends) if made[place].follows(made[n])]
@@ -128,15 +128,15 @@ class Beside:
                 way = access.writes if storage.kind == "memory" else ""
                 ports.add(f"{storage.port or access.array} {way}")
             (writes if access.writes else reads).add(access.array)
-        for one in statements_in((statement,)):
-            if isinstance(one, Assign):
-                target = one.target
-                if one is statement:
+        for inner in statements_in((statement,)):
+            if isinstance(inner, Assign):
+                target = inner.target
+                if inner is statement:
                     name = target.name if isinstance(target, Variable) else target.array
                     stores.add(names.get(name, name))
                 elif isinstance(target, Variable):
                     writes.add(names.get(target.name, target.name))
-            for part in expressions_in(one):
+            for part in expressions_in(inner):
                 reads |= _named(part, names)
                 if isinstance(part, Call):
                     writes |= self._given(part, names)

@@ -25,13 +25,13 @@ def holds(condition: Expression, known: Mapping[str, int]) -> bool | None:
     if not isinstance(condition, Operation):
         return None
     if condition.operator in {_AND, _OR} and len(condition.operands) == 2:
-        sides = {holds(one, known) for one in condition.operands}
+        sides = {holds(operand, known) for operand in condition.operands}
         decides = condition.operator == _OR
         return decides if decides in sides else None if None in sides else not decides
     compares = _COMPARISONS.get(condition.operator)
     if compares is None or len(condition.operands) != 2:
         return None
-    left, right = (_number(one, known) for one in condition.operands)
+    left, right = (_number(operand, known) for operand in condition.operands)
     return None if left is None or right is None else compares(left, right)
 
 
@@ -42,7 +42,7 @@ def _number(expression: Expression, known: Mapping[str, int]) -> int | None:
         return known.get(expression.name)
     if not isinstance(expression, Operation):
         return None
-    values = [_number(one, known) for one in expression.operands]
+    values = [_number(operand, known) for operand in expression.operands]
     if expression.kind == "free" and len(values) == 1:
         return values[0]
     computes = _ARITHMETIC.get(expression.kind)

@@ -37,8 +37,8 @@ def number_of(of: Any) -> tuple[Number, int]:
     if name in _BITS:
         return "integer", _BITS[name]
     spelled = canonical.spelling
-    if found := _WIDTH.search(spelled):
-        return "integer", int(found[1])
+    if match := _WIDTH.search(spelled):
+        return "integer", int(match[1])
     if re.search(r"\bhalf\b", spelled):
         return "half", 16
     if "vector<float" in spelled or re.search(r"Vector<float", spelled):

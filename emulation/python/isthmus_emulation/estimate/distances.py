@@ -93,16 +93,16 @@ class Distances:
             self._said[name] = distance
 
     def _by_modulo(self, read: Access, write: Access, variable: str) -> int | None:
-        found = None
+        distance = None
         for left, right in zip(write.indices, read.indices, strict=False):
             if left.modulo is None or right.modulo is None:
                 if left.linear is None or left.linear != right.linear:
                     return None
                 continue
-            found = _apart(left.modulo, right.modulo, variable, self._steps.get(variable, 1))
-            if found is None:
+            distance = _apart(left.modulo, right.modulo, variable, self._steps.get(variable, 1))
+            if distance is None:
                 return None
-        return found
+        return distance
 
 
 def _apart(write: Modulo, read: Modulo, variable: str, step: int) -> int | None:
@@ -130,13 +130,13 @@ class _Step(NamedTuple):
 
 def _shift_registers(loop: Loop, sizes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
     """Returns distances through the arrays that a loop shifts by one place in each iteration."""
-    found = {}
+    distances = {}
     for name, size in sizes.items():
         steps = list(_steps(loop.body, name)) if len(size) == 1 else []
-        distance = _through_shifts([one for one in steps if one is not None], size)
+        distance = _through_shifts([step for step in steps if step is not None], size)
         if distance is not None and None not in steps:
-            found[name] = distance
-    return found
+            distances[name] = distance
+    return distances
 
 
 def _through_shifts(steps: Sequence[_Step], size: tuple[int, ...]) -> int | None:
@@ -158,26 +158,26 @@ def _through_shifts(steps: Sequence[_Step], size: tuple[int, ...]) -> int | None
         for n, step in enumerate(steps)
         if step.kind == "read"
     ]
-    return min((one for one in distances if one > 0), default=NEVER)
+    return min((distance for distance in distances if distance > 0), default=NEVER)
 
 
 def _steps(body: Iterable[Statement], name: str) -> Iterator[_Step | None]:
     """Yields uses of an array by statements, in order; None if the array is no shift register."""
-    for one in body:
-        if isinstance(one, Loop | Process):
-            yield from _steps(one.body, name)
-        elif isinstance(one, Choice):
-            yield from _reads(one.condition, name)
-            if any(True for branch in one.branches for _ in _steps(branch, name)):
+    for statement in body:
+        if isinstance(statement, Loop | Process):
+            yield from _steps(statement.body, name)
+        elif isinstance(statement, Choice):
+            yield from _reads(statement.condition, name)
+            if any(True for branch in statement.branches for _ in _steps(branch, name)):
                 yield None
-        elif isinstance(one, Assign):
-            yield from _assigned(one, name)
-        elif not isinstance(one, Clear | Leave | Skip):
-            yield from _reads(one.value, name)
+        elif isinstance(statement, Assign):
+            yield from _assigned(statement, name)
+        elif not isinstance(statement, Clear | Leave | Skip):
+            yield from _reads(statement.value, name)
 
 
-def _assigned(one: Assign, name: str) -> Iterator[_Step | None]:
-    target, value = one.target, one.value
+def _assigned(assignment: Assign, name: str) -> Iterator[_Step | None]:
+    target, value = assignment.target, assignment.value
     if not isinstance(target, Element) or target.array != name:
         yield from _reads(value, name)
         return
@@ -206,8 +206,8 @@ def _reads(value: Expression, name: str) -> Iterator[_Step | None]:
             yield from _reads(operand, name)
     elif isinstance(value, Element | Call):
         inside = value.indices if isinstance(value, Element) else value.arguments
-        for one in inside:
-            yield from _reads(one, name)
+        for part in inside:
+            yield from _reads(part, name)
 
 
 def linear(value: Expression) -> dict[str, int] | None:

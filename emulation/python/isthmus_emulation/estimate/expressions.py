@@ -166,9 +166,9 @@ class Expressions(Arrays):
             if member is not None:
                 return member
             if part.kind.name == "DECL_REF_EXPR" and part.referenced is not None:
-                found = self._reference(part, [])
-                if isinstance(found, Array | Variable):
-                    return found.name
+                reference = self._reference(part, [])
+                if isinstance(reference, Array | Variable):
+                    return reference.name
         return None
 
     def _stream(self, cursor: Any) -> str | None:
@@ -238,14 +238,14 @@ class Expressions(Arrays):
 
     def _argument(self, cursor: Any) -> Expression:
         """Reads an argument of a call: the array that the argument refers to, else its value."""
-        found = self._expression(cursor)
+        argument = self._expression(cursor)
         kind = cursor.type.get_canonical().kind.name
-        if isinstance(found, Element) and kind in {"POINTER", "CONSTANTARRAY"}:
-            return Array(found.array)
-        if isinstance(found, Operation) and kind == "POINTER":
+        if isinstance(argument, Element) and kind in {"POINTER", "CONSTANTARRAY"}:
+            return Array(argument.array)
+        if isinstance(argument, Operation) and kind == "POINTER":
             name = self._base(cursor)
-            return Array(name) if name else found
-        return found
+            return Array(name) if name else argument
+        return argument
 
     def _overloaded(self, word: str, cursor: Any, parts: list[Any]) -> Expression:
         operands = [p for n, p in enumerate(parts) if n != 1]

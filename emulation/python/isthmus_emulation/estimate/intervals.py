@@ -45,8 +45,8 @@ class Intervals:
         known: set[tuple[object, ...]] = set()
         reached: Counter[tuple[object, ...]] = Counter()
         writes_memory = any(  # a pointer may refer to an array of the kernel
-            one.writes and self._scheduler.storage(one.array).kind == "memory"
-            for one in result.accesses
+            use.writes and self._scheduler.storage(use.array).kind == "memory"
+            for use in result.accesses
         )
         for access in result.accesses:
             storage = self._scheduler.storage(access.array)
@@ -152,7 +152,7 @@ class Intervals:
 
     def through_memory(self, result: Result, variables: tuple[str, ...]) -> list[Reason]:
         """Returns a bound for each word that an iteration reads and an earlier iteration wrote."""
-        found = []
+        reasons = []
         for write in (a for a in result.accesses if a.writes):
             storage = self._scheduler.storage(write.array)
             if storage.kind == "stream":
@@ -182,8 +182,8 @@ class Intervals:
                 cause = Cause(
                     "dependence", needs, (write.array,), sums, is_sum=path.kinds == {"add"}
                 )
-                found.append(Reason(Span(needs if is_sure else 1, needs), why, cause))
-        return found
+                reasons.append(Reason(Span(needs if is_sure else 1, needs), why, cause))
+        return reasons
 
     def _distance(
         self, read: Access, write: Access, variables: tuple[str, ...]
@@ -213,8 +213,8 @@ class Intervals:
         HLS requests no memory before that decision, but may read RAM. A word of a stream is known
         in the cycle of its read.
         """
-        reads = [one for one in result.accesses if not one.writes]
-        streams = all(self._scheduler.storage(one.array).kind == "stream" for one in reads)
+        reads = [use for use in result.accesses if not use.writes]
+        streams = all(self._scheduler.storage(use.array).kind == "stream" for use in reads)
         needs = max(1, whole(result.leaves) - (1 if reads and streams else 0))
         is_sure = any(access.is_single for access in result.accesses)
         return Span(needs if is_sure else 1, needs), "what ends the loop"

@@ -57,14 +57,14 @@ class Preprocessed:
 def pragma(text: str, constant: Callable[[str], int | None]) -> Pragma:
     """Reads a pragma such as ``UNROLL factor=N``; ``constant`` returns the values of names."""
 
-    def number(found: re.Match[str]) -> str:
-        known = constant(found[0])
-        return found[0] if known is None else str(known)
+    def number(match: re.Match[str]) -> str:
+        known = constant(match[0])
+        return match[0] if known is None else str(known)
 
     options: dict[str, str] = {}
     name, *rest = text.split(None, 1)
-    for found in _OPTION.finditer(rest[0] if rest else ""):
-        key, said = found[1].lower(), found[2]
+    for match in _OPTION.finditer(rest[0] if rest else ""):
+        key, said = match[1].lower(), match[2]
         if said is None:
             options[key] = ""
         elif key in {"variable", "port", "bundle", "mode", "type", "instances"}:

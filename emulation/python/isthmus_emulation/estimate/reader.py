@@ -95,8 +95,10 @@ def read(
     options = ["-x", "c++", "-std=c++17", "-ferror-limit=0", "-w"]
     unit = clang.Index.create().parse(str(path), args=options)
     functions = _declared(unit.cursor, "FUNCTION_DECL")
-    found = [one for one in functions if one.spelling == top and one.is_definition()]
-    users = [one for one in found if source.is_users(one.extent.start.offset)]
+    definitions = [
+        function for function in functions if function.spelling == top and function.is_definition()
+    ]
+    users = [function for function in definitions if source.is_users(function.extent.start.offset)]
     if not users:
         return None
     return _Reader(clang, source, kernel_flow, constants or {}).all(
@@ -146,7 +148,7 @@ class _Reader(Expressions):
         self._storage |= splits.split(self._functions, self._storage, self._sizes)
         code = Code(name, self._functions, self._storage, work, self._sizes)
         groups = [*self._regions.values(), *self._together.values()] if self._regions else []
-        regions = tuple(one for group in groups for one in group)
+        regions = tuple(region for group in groups for region in group)
         return Read(code, tuple(self._counters[n] for n in sorted(self._counters)), regions)
 
     def _number(self, kind: str, offset: int) -> int:
@@ -179,12 +181,12 @@ class _Reader(Expressions):
         pragmas = tuple(self._pragma(text) for _, text in self._pragmas)
         self._pragmas = outer
         self._place_arrays(arguments if is_top else [], pragmas)
-        if any(one.name == "dataflow" for one in pragmas):
+        if any(item.name == "dataflow" for item in pragmas):
             body = self._processes(block)
         line = self._source.line(cursor.location.offset)
         parameters = tuple(map(self._name, arguments))
         references = frozenset(
-            self._name(one) for one in arguments if "REFERENCE" in one.type.kind.name
+            self._name(item) for item in arguments if "REFERENCE" in item.type.kind.name
         )
         self._functions[name] = Function(
             cursor.spelling, line, parameters, body, pragmas, references
@@ -195,7 +197,7 @@ class _Reader(Expressions):
     # Statements
 
     def _statements(self, cursors: Iterable[Any]) -> tuple[Statement, ...]:
-        return tuple(one for cursor in cursors for one in self._statement(cursor))
+        return tuple(statement for cursor in cursors for statement in self._statement(cursor))
 
     def _statement(self, cursor: Any) -> list[Statement]:
         kind = cursor.kind.name
@@ -209,7 +211,7 @@ class _Reader(Expressions):
             return self._choice(cursor)
         if kind == "DECL_STMT":
             begin = cursor.extent.start.offset
-            return [one for c in cursor.get_children() for one in self._declaration(c, begin)]
+            return [part for c in cursor.get_children() for part in self._declaration(c, begin)]
         if kind == "RETURN_STMT":
             values = list(cursor.get_children())
             return [Return(self._expression(values[0]))] if values else [Leave()]
@@ -276,9 +278,9 @@ class _Reader(Expressions):
 
     def _note_reads(self, expression: Any, statement: int | None = None) -> None:
         """Makes an expression wait until all streams that it reads have a word."""
-        found = together.insertions(self._source, expression, statement)
-        if found:
-            self._together[expression.extent.start.offset] = found
+        insertions = together.insertions(self._source, expression, statement)
+        if insertions:
+            self._together[expression.extent.start.offset] = insertions
 
     def _effect(self, cursor: Any) -> list[Statement]:
         self._note_reads(cursor)
@@ -309,10 +311,10 @@ class _Reader(Expressions):
         return [Assign(place, value)] if place is not None else [Evaluate(value)]
 
     def _place(self, cursor: Any) -> Variable | Element | None:
-        found = self._expression(cursor)
-        while isinstance(found, Operation) and found.operands:
-            found = found.operands[0]
-        return found if isinstance(found, Variable | Element) else None
+        expression = self._expression(cursor)
+        while isinstance(expression, Operation) and expression.operands:
+            expression = expression.operands[0]
+        return expression if isinstance(expression, Variable | Element) else None
 
     def _call_statement(self, cursor: Any, parts: list[Any]) -> list[Statement]:
         """Reads a call as statements: a write to a stream, or an assignment of a class."""
@@ -371,7 +373,7 @@ class _Reader(Expressions):
         taken = {at for at, _ in (*mine, *before)}
         self._pragmas = [(at, text) for at, text in outer if at not in taken]
         self._place_arrays([], own)
-        if any(one.name == "dataflow" for one in own):
+        if any(pragma.name == "dataflow" for pragma in own):
             body = self._processes(block)
         variable, first, trips, by = self._counting(start, test, step)
         test_value = Constant() if test is None or variable else self._expression(test)
@@ -395,21 +397,21 @@ class _Reader(Expressions):
             return None, parts[0] if kind == "WHILE_STMT" else None, None, parts[-1]
         begin = cursor.extent.start.offset
         ends = self._semicolons(begin)
-        found: list[Any] = [None, None, None]
+        by_place: list[Any] = [None, None, None]
         for part in parts[:-1]:
-            found[sum(part.extent.start.offset > end for end in ends)] = part
-        return found[0], found[1], found[2], parts[-1]
+            by_place[sum(part.extent.start.offset > end for end in ends)] = part
+        return by_place[0], by_place[1], by_place[2], parts[-1]
 
     def _semicolons(self, begin: int) -> list[int]:
-        depth, found = 0, []
+        depth, places = 0, []
         for at in range(begin, len(self._source.text)):
             letter = self._source.text[at : at + 1]
             depth += (letter in {b"(", b"{"}) - (letter in {b")", b"}"})
             if letter == b";" and depth == 1:
-                found.append(at)
+                places.append(at)
             if letter == b")" and depth == 0:
                 break
-        return found
+        return places
 
     def _counting(
         self, start: Any, test: Any, step: Any
@@ -485,7 +487,7 @@ class _Reader(Expressions):
     def _processes(self, block: Any) -> tuple[Statement, ...]:
         """Reads loops and calls of a DATAFLOW region as processes of the region."""
         region = self._number("region", block.extent.start.offset)
-        found: list[Statement] = []
+        processes: list[Statement] = []
         parts: list[Part] = []
         made: dict[int, set[str]] = {}
         for cursor in block.get_children():
@@ -498,8 +500,10 @@ class _Reader(Expressions):
             if cursor.kind.name != "DECL_STMT" or initial is not None:
                 inside = list(self._again(cursor))
                 if initial is not None and not any(map(_has_call, inside)):
-                    found += inside
-                elif any(isinstance(one, Loop) or _has_call(one) for one in inside):
+                    processes += inside
+                elif any(
+                    isinstance(statement, Loop) or _has_call(statement) for statement in inside
+                ):
                     number = self._number("process", begin)
                     line = self._source.line(begin)
                     uses, writes = uses_of(cursor)
@@ -507,13 +511,15 @@ class _Reader(Expressions):
                     made[number] = writes
                     self._inline(cursor)
                     copies = self._copies(cursor, inside)
-                    found.append(Process(number, region, line, tuple(inside), after, bool(copies)))
+                    processes.append(
+                        Process(number, region, line, tuple(inside), after, bool(copies))
+                    )
                 else:
-                    found += inside
+                    processes += inside
             parts.append(Part(cursor, begin, closed, number, copies))
         if block.kind.name == "COMPOUND_STMT":
             self._regions[region] = insertions(self._source, block, parts, self._pragma)
-        return tuple(found)
+        return tuple(processes)
 
     def _copies(
         self, cursor: Any, inside: Iterable[Statement], outer: tuple[str, ...] = ()
@@ -570,12 +576,12 @@ class _Reader(Expressions):
         self._pragmas = self._source.pragmas_in(
             cursor.extent.start.offset, cursor.extent.end.offset
         )
-        found = self._statements([cursor])
+        statements = self._statements([cursor])
         self._pragmas = outer
-        return found
+        return statements
 
 
 def _has_call(statement: Statement) -> bool:
     return any(
-        isinstance(one, Call) for s in statements_in([statement]) for one in expressions_in(s)
+        isinstance(part, Call) for s in statements_in([statement]) for part in expressions_in(s)
     )

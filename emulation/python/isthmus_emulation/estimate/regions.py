@@ -48,12 +48,16 @@ def insertions(
     """Returns the calls of ``isthmus_region`` (``isthmus/card/loop_counts.hpp``) for a block."""
     begin, end = block.extent.start.offset, block.extent.end.offset
     region = f"isthmus_r{begin}"
-    found = [
+    inserted = [
         Insertion(begin + 1, 2, f" isthmus_region {region}; "),
         Insertion(end - 1, 3, f" {region}.finish(); "),
     ]
     said = [(source.line(at), pragma(text)) for at, text in source.pragmas_in(begin, end)]
-    depths = [(n, one) for n, one in said if one.name == "stream" and "depth" in one.options]
+    depths = [
+        (n, depth_pragma)
+        for n, depth_pragma in said
+        if depth_pragma.name == "stream" and "depth" in depth_pragma.options
+    ]
     made: list[set[str]] = []
     for part in parts:
         uses, writes = uses_of(part.cursor)
@@ -69,17 +73,17 @@ def insertions(
             if initial is not None:
                 words = f"; {words}{initial.variable} "
             begins = part.begin if initial is None else initial.at
-            found.append(Insertion(begins, -3, words))
-            found += _of_copies(source, part)
-            found.append(Insertion(part.end, 2, " }); "))
+            inserted.append(Insertion(begins, -3, words))
+            inserted += _of_copies(source, part)
+            inserted.append(Insertion(part.end, 2, " }); "))
         elif part.cursor.kind.name == "RETURN_STMT":
-            found.append(Insertion(part.begin, -3, f"{region}.finish(); "))
+            inserted.append(Insertion(part.begin, -3, f"{region}.finish(); "))
         elif after:
-            found.append(Insertion(part.begin, -3, f"{region}.wait({{{listed}}}); "))
+            inserted.append(Insertion(part.begin, -3, f"{region}.wait({{{listed}}}); "))
         if part.cursor.kind.name == "DECL_STMT":
             words = "".join(_limits(source, part.cursor, depths))
-            found.append(Insertion(part.end, 0, words))
-    return found
+            inserted.append(Insertion(part.end, 0, words))
+    return inserted
 
 
 def _of_copies(source: Preprocessed, part: Part) -> Iterable[Insertion]:
@@ -133,10 +137,10 @@ def _limits(
             continue
         line = source.line(declared.location.offset)
         yield _limit(name, *_depth(depths, name, line))
-        for one in depths:
-            element = one[1].options.get("variable", "")
+        for pragma in depths:
+            element = pragma[1].options.get("variable", "")
             if element.startswith(f"{name}["):
-                yield _limit(element, *_depth([one], element, line))
+                yield _limit(element, *_depth([pragma], element, line))
 
 
 def _limit(stream: str, depth: int, line: int) -> str:
@@ -145,9 +149,9 @@ def _limit(stream: str, depth: int, line: int) -> str:
 
 def _depth(depths: Iterable[tuple[int, Pragma]], name: str, line: int) -> tuple[int, int]:
     """Returns depth and line of a stream's pragma; without one, 0 and the declaration's line."""
-    for place, one in depths:
-        if one.options.get("variable") == name:
-            number = one.number("depth")
+    for place, pragma in depths:
+        if pragma.options.get("variable") == name:
+            number = pragma.number("depth")
             return UNLIMITED if number is None else number, place
     return 0, line
 
@@ -196,7 +200,7 @@ def _called(cursor: Any) -> str:
 
 
 def _leaves(cursor: Any) -> bool:
-    return any(one.kind.name in _LEAVES for one in cursor.walk_preorder())
+    return any(node.kind.name in _LEAVES for node in cursor.walk_preorder())
 
 
 def uses_of(cursor: Any) -> tuple[set[str], set[str]]:
@@ -204,11 +208,11 @@ def uses_of(cursor: Any) -> tuple[set[str], set[str]]:
     uses, writes = set(), set()
     waiting = [(cursor, cursor)]
     while waiting:
-        one, parent = waiting.pop()
-        waiting += [(child, one) for child in one.get_children()]
-        if one.kind.name == "VAR_DECL" and cursor.kind.name == "DECL_STMT":
-            writes.add(f"{one.spelling}@{one.extent.start.offset}")
-        declared = one.referenced if one.kind.name == "DECL_REF_EXPR" else None
+        node, parent = waiting.pop()
+        waiting += [(child, node) for child in node.get_children()]
+        if node.kind.name == "VAR_DECL" and cursor.kind.name == "DECL_STMT":
+            writes.add(f"{node.spelling}@{node.extent.start.offset}")
+        declared = node.referenced if node.kind.name == "DECL_REF_EXPR" else None
         if declared is None or declared.kind.name != "VAR_DECL":
             continue
         canonical = declared.type.get_canonical()
@@ -216,7 +220,7 @@ def uses_of(cursor: Any) -> tuple[set[str], set[str]]:
             continue
         name = f"{declared.spelling}@{declared.extent.start.offset}"
         uses.add(name)
-        if dimensions(canonical) or _changes(parent, one):
+        if dimensions(canonical) or _changes(parent, node):
             writes.add(name)
     return uses, writes
 
@@ -232,8 +236,8 @@ def _changes(parent: Any, cursor: Any) -> bool:
     callee = parent.referenced if kind == "CALL_EXPR" else None
     if callee is None or callee.kind.name == "CONSTRUCTOR":
         return False
-    for given, wanted in zip(parent.get_arguments(), callee.get_arguments(), strict=False):
-        if given == cursor:
+    for argument, wanted in zip(parent.get_arguments(), callee.get_arguments(), strict=False):
+        if argument == cursor:
             by = wanted.type.get_canonical()
             return by.kind.name == "LVALUEREFERENCE" and not is_constant(by.get_pointee())
     return is_first and parent.spelling.startswith("operator")

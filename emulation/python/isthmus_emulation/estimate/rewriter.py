@@ -16,26 +16,26 @@ def counted(text: bytes, counters: Iterable[Counter], regions: Iterable[Insertio
 
     ``isthmus/card/loop_counts.hpp`` defines the classes of the counters.
     """
-    inserted = [(one.at, one.order, one.words.encode()) for one in regions]
+    inserted = [(item.at, item.order, item.words.encode()) for item in regions]
 
     def insert(at: int, order: int, words: str) -> None:
         inserted.append((at, order, words.encode()))
 
-    for one in counters:
-        name = f"isthmus_n{one.number}"
+    for item in counters:
+        name = f"isthmus_n{item.number}"
         count = f" ++{name}.times; "
-        if one.number == KERNEL:
-            insert(one.body, 0, f" isthmus_loop {name}(0); {count}")
+        if item.number == KERNEL:
+            insert(item.body, 0, f" isthmus_loop {name}(0); {count}")
             continue
-        insert(one.begin, -1, f"{{ isthmus_loop {name}({one.number}); ")
-        if one.body_is_block:
-            insert(one.body + 1, 0, count)
+        insert(item.begin, -1, f"{{ isthmus_loop {name}({item.number}); ")
+        if item.body_is_block:
+            insert(item.body + 1, 0, count)
         else:
-            insert(one.body, -3, f"{{{count}")
-            insert(one.end, -1, " }")
-        insert(one.end, 1, " }")
+            insert(item.body, -3, f"{{{count}")
+            insert(item.end, -1, " }")
+        insert(item.end, 1, " }")
     pieces, done = [], 0
-    for at, _, words in sorted(inserted, key=lambda one: one[:2]):
+    for at, _, words in sorted(inserted, key=lambda item: item[:2]):
         pieces += [text[done:at], words]
         done = at
     return b"".join([*pieces, text[done:]])

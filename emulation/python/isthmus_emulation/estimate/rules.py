@@ -147,9 +147,9 @@ class _Rules:
         pipelined = top.pragma("pipeline") is not None and self._is_automatic
         if pipelined or self._code.work_items == "pipelined":
             wanted = _wanted(top.pragma("pipeline"))
-            found = self._pipeline(top.body, (), names, wanted)
-            each = found.interval if self._code.work_items == "pipelined" else found.depth
-            self._note(0, top.line, each, _NONE, found.why)
+            pipeline = self._pipeline(top.body, (), names, wanted)
+            each = pipeline.interval if self._code.work_items == "pipelined" else pipeline.depth
+            self._note(0, top.line, each, _NONE, pipeline.why)
         else:
             self._note(0, top.line, self._sequence(top.body, names), _NONE, "")
         costs = tuple(self._costs[number] for number in sorted(self._costs))
@@ -157,7 +157,7 @@ class _Rules:
 
     def _note(
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
-        found: _Pipeline | None = None, is_pipelined: bool = False, ahead: float = 0,
+        pipeline: _Pipeline | None = None, is_pipelined: bool = False, ahead: float = 0,
     ) -> None:  # fmt: skip
         """Keeps a loop's cost; a loop that is reached in several ways has a range of costs.
 
@@ -165,7 +165,7 @@ class _Rules:
         """
         self._deepest = max(self._deepest, ahead)
         before = self._costs.get(number)
-        causes = found.causes if found else ()
+        causes = pipeline.causes if pipeline else ()
         iteration = Span(iteration.least * self._share, iteration.most * self._most_share)
         entry = Span(entry.least * self._share, entry.most * self._most_share)
         if before is not None:
@@ -221,11 +221,11 @@ class _Rules:
     def _requests(self, result: Result) -> Span:
         """Cycles of the requests of bursts; with a card, without the memory's latency."""
         read, written, late = 0, 0, 0
-        for one in result.accesses:
-            storage = self._scheduler.storage(one.array)
-            if storage.kind == "memory" and not one.is_single:
+        for access in result.accesses:
+            storage = self._scheduler.storage(access.array)
+            if storage.kind == "memory" and not access.is_single:
                 latency = 0 if self._has_card else storage.latency
-                if one.writes:
+                if access.writes:
                     written = max(written, WRITE_CYCLES + latency)
                     late = max(late, latency)  # HLS before 2023 leaves out a response's latency
                 else:
@@ -264,7 +264,8 @@ class _Rules:
             cycles = [self._sequence(branch, names) for branch in statement.branches]
             alone = len(cycles) < 2
             return Span(
-                0 if alone else min(one.least for one in cycles), max(one.most for one in cycles)
+                0 if alone else min(interval.least for interval in cycles),
+                max(interval.most for interval in cycles),
             )
         whole = _NONE
         for call in calls_in(statement):
@@ -286,8 +287,8 @@ class _Rules:
         outer, self._is_automatic = self._is_automatic, "off" not in _words(function, "pipeline")
         pragma = function.pragma("pipeline")
         if pragma is not None and "off" not in pragma.options:
-            found = self._pipeline(function.body, (), inner, _wanted(pragma))
-            cycles = found.depth
+            pipeline = self._pipeline(function.body, (), inner, _wanted(pragma))
+            cycles = pipeline.depth
         else:
             cycles = self._sequence(function.body, inner)
         self._called.pop()
@@ -300,7 +301,7 @@ class _Rules:
 
     def _loop(self, loop: Loop, names: Mapping[str, str]) -> None:
         """Notes the costs of a loop, and of the loops within it."""
-        if loop.is_unrolled and any(not one.is_unrolled for one in self._loops(loop.body)):
+        if loop.is_unrolled and any(not inner.is_unrolled for inner in self._loops(loop.body)):
             self._copied(loop, names)
             return
         if loop.is_unrolled and loop.trips is not None:
@@ -314,7 +315,7 @@ class _Rules:
             return
         nest = self._nest(loop)
         if nest is not None and "off" not in _words(nest[-1], "loop_flatten"):
-            beside = tuple(s for one in nest[:-1] for s in one.body if not isinstance(s, Loop))
+            beside = tuple(s for inner in nest[:-1] for s in inner.body if not isinstance(s, Loop))
             moved = self._scheduler.run(beside, (), names)
             if not self._conflict(moved, nest[-1], names):
                 self._flattened(nest, names, moved)
@@ -362,7 +363,7 @@ class _Rules:
 
     def _counted(self, loop: Loop) -> list[Loop]:
         """The loops within a loop that have no pragma to unroll them."""
-        return [one for one in self._loops(loop.body) if not one.is_unrolled]
+        return [inner for inner in self._loops(loop.body) if not inner.is_unrolled]
 
     def _is_short(self, loop: Loop) -> bool:
         """Whether HLS unrolls a loop, or a perfect nest, to pipeline the loop around it.
@@ -384,18 +385,18 @@ class _Rules:
 
     def _is_perfect(self, loop: Loop) -> bool:
         """Whether a loop's body has only an inner loop, and code that computes indices."""
-        inner = [one for one in loop.body if self._holds_loops(one)]
+        inner = [statement for statement in loop.body if self._holds_loops(statement)]
         if len(inner) != 1 or not isinstance(inner[0], Loop):
             return False
         changed = assigned_in(inner[0].body)
         return all(
-            isinstance(one, Assign)
-            and one.declares
-            and isinstance(one.target, Variable)
-            and one.target.name not in changed
-            and not any(isinstance(part, Element | Call) for part in expressions_in(one))
-            for one in loop.body
-            if one is not inner[0]
+            isinstance(statement, Assign)
+            and statement.declares
+            and isinstance(statement.target, Variable)
+            and statement.target.name not in changed
+            and not any(isinstance(part, Element | Call) for part in expressions_in(statement))
+            for statement in loop.body
+            if statement is not inner[0]
         )
 
     def _nest(self, loop: Loop) -> tuple[Loop, ...] | None:
@@ -405,7 +406,7 @@ class _Rules:
         """
         nest = [loop]
         while not self._is_pipelined(nest[-1]):
-            inner = [one for one in nest[-1].body if self._holds_loops(one)]
+            inner = [statement for statement in nest[-1].body if self._holds_loops(statement)]
             if len(inner) != 1 or not isinstance(inner[0], Loop) or inner[0].is_unrolled:
                 return None
             if inner[0].pragma("dataflow") or nest[-1].pragma("dataflow"):
@@ -423,14 +424,16 @@ class _Rules:
         """
         if not beside.accesses:
             return False
-        if any(self._scheduler.storage(one.array).kind == "stream" for one in beside.accesses):
+        if any(
+            self._scheduler.storage(access.array).kind == "stream" for access in beside.accesses
+        ):
             # as in blockmatmul of andy39866821/AAHLS-LabB-Matrix-Multiplication, 2021.2
             return True
         variables = (inner.variable,) if inner.variable else ()
         inside = self._scheduler.run(inner.body, variables, names).accesses
         return any(
-            one.array == other.array and (one.writes or other.writes)
-            for one in beside.accesses
+            access.array == other.array and (access.writes or other.writes)
+            for access in beside.accesses
             for other in inside
         )
 
@@ -448,13 +451,13 @@ class _Rules:
             self._scheduler.storage(a.array).kind != "memory" for a in moved.accesses
         )
         constant = all(loop.trips is not None or self._is_fixed(loop) for loop in nest[1:])
-        found = self._pipelined(inner, nest, names)
+        pipeline = self._pipelined(inner, nest, names)
         # A loop that is unrolled in part has several loops within, which may stay loops: dft of
         # srpae/WWES237C_team2 restarts its inner loop. The report of lenet_predict of
         # xz-bruh-bwe/EE_278 lies between both.
         whole_body = all(_factor(loop) == 1 for loop in nest[:-1])
         sure = simple and constant and whole_body
-        spread = _spread(found)
+        spread = _spread(pipeline)
         alone = self._costs[inner.number]
         entry = _NONE if sure else Span(0, alone.entry.most)
         self._costs[inner.number] = msgspec.structs.replace(alone, entry=entry)
@@ -462,7 +465,7 @@ class _Rules:
         around = Span(alone.entry.least, spread.most)
         self._note(outer.number, outer.line, _NONE, around, "", is_pipelined=sure)
         for loop in nest[:-1]:
-            straight = [one for one in loop.body if not isinstance(one, Loop)]
+            straight = [statement for statement in loop.body if not isinstance(statement, Loop)]
             cycles = self._straight(straight, names) if straight else _NONE
             iteration = _NONE if sure else Span(0, cycles.most + 1)
             if loop is outer:
@@ -477,7 +480,7 @@ class _Rules:
 
     def _pipelined(self, loop: Loop, nest: tuple[Loop, ...], names: Mapping[str, str]) -> _Pipeline:
         """Notes a pipelined loop; ``nest`` are the loops that HLS merges with it."""
-        variables = [one.variable for one in nest if one.variable]
+        variables = [level.variable for level in nest if level.variable]
         factor = _factor(loop)
         body = loop.body
         if factor > 1:
@@ -487,26 +490,26 @@ class _Rules:
         body = _without_leaving(body, left)
         is_left = loop.variable is None and loop.test != Constant()
         test = Choice(loop.test, ((Leave(),),)) if is_left else Evaluate(loop.test)
-        found = self._pipeline(
+        pipeline = self._pipeline(
             (test, *body), tuple(variables), names, _wanted(loop.pragma("pipeline"))
         )
         behind = _NONE  # HLS runs a branch that leaves the loop after the pipeline
         for branch in left:
             behind += Span(0, self._sequence(branch, names).most)
-        rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
-        entry = behind if rewinds else _spread(found) + behind
-        each = Span(found.interval.least / factor, found.interval.most / factor)
+        rewinds = any("rewind" in _words(level, "pipeline") for level in nest)
+        entry = behind if rewinds else _spread(pipeline) + behind
+        each = Span(pipeline.interval.least / factor, pipeline.interval.most / factor)
         self._note(
             loop.number,
             loop.line,
             each,
             entry,
-            found.why,
-            found=found,
+            pipeline.why,
+            pipeline=pipeline,
             is_pipelined=True,
-            ahead=found.ahead,
+            ahead=pipeline.ahead,
         )
-        return found
+        return pipeline
 
     def _pipeline(
         self,
@@ -554,13 +557,13 @@ class _Rules:
     def _turns(self, result: Result) -> list[tuple[int, str]]:
         """Cycles in which ALLOCATION's instances serve all uses, and the pragma as the reason."""
         of = self._code.functions[self._called[-1] if self._called else self._code.top]
-        found = []
+        turns = []
         for pragma in _pragmas(of.body, of.pragmas):
             name, limit = pragma.options.get("instances", ""), pragma.number("limit")
             uses = result.uses[name] or result.uses[operators.plain(name)]
             if pragma.name == "allocation" and limit and uses > limit:
-                found.append((-(-uses // limit), f"ALLOCATION of {name}"))
-        return found
+                turns.append((-(-uses // limit), f"ALLOCATION of {name}"))
+        return turns
 
     # Functions that look for loops and calls
 
@@ -569,7 +572,9 @@ class _Rules:
         if isinstance(statement, Loop | Clear | Process):
             return True
         if isinstance(statement, Choice):
-            return any(self._holds_loops(one) for branch in statement.branches for one in branch)
+            return any(
+                self._holds_loops(inner) for branch in statement.branches for inner in branch
+            )
         return any(self._called_loops(call) for call in calls_in(statement))
 
     def _called_loops(self, call: Call) -> bool:
@@ -583,33 +588,33 @@ class _Rules:
 
     def _loops(self, body: tuple[Statement, ...]) -> list[Loop]:
         """Outermost loops of a body, and those of the functions that the body calls."""
-        found: list[Loop] = []
+        loops: list[Loop] = []
         for statement in body:
             if isinstance(statement, Loop):
-                found.append(statement)
+                loops.append(statement)
             elif isinstance(statement, Choice):
                 for branch in statement.branches:
-                    found += self._loops(branch)
+                    loops += self._loops(branch)
             elif isinstance(statement, Process):
-                found += self._loops(statement.body)
+                loops += self._loops(statement.body)
             else:
                 for call in calls_in(statement):
                     function = self._code.functions.get(call.function)
                     if function is not None and call.function not in self._called:
                         self._called.append(call.function)
-                        found += self._loops(function.body)
+                        loops += self._loops(function.body)
                         self._called.pop()
-        return found
+        return loops
 
 
 def _without_leaving(
     body: tuple[Statement, ...], left: list[tuple[Statement, ...]]
 ) -> tuple[Statement, ...]:  # fmt: skip
     """Returns a loop's body without branches that end the loop, which it appends to ``left``."""
-    found: list[Statement] = []
+    kept: list[Statement] = []
     for statement in body:
         if not isinstance(statement, Choice):
-            found.append(statement)
+            kept.append(statement)
             continue
         branches = []
         for branch in statement.branches:
@@ -618,8 +623,8 @@ def _without_leaving(
                 branches.append(branch[-1:])
             else:
                 branches.append(_without_leaving(branch, left))
-        found.append(Choice(statement.condition, tuple(branches)))
-    return tuple(found)
+        kept.append(Choice(statement.condition, tuple(branches)))
+    return tuple(kept)
 
 
 def _fixed(function: Function, call: Call, outer: frozenset[str]) -> frozenset[str]:
@@ -651,11 +656,11 @@ def _fixed(function: Function, call: Call, outer: frozenset[str]) -> frozenset[s
     return frozenset(known)
 
 
-def _spread(found: _Pipeline) -> Span:
+def _spread(pipeline: _Pipeline) -> Span:
     """Cycles of a pipelined loop beyond one interval for each iteration: its begin and end."""
     return Span(
-        max(0, found.depth.least - found.interval.most) + 1,
-        max(0, found.depth.most - found.interval.least) + ENTRY_CYCLES,
+        max(0, pipeline.depth.least - pipeline.interval.most) + 1,
+        max(0, pipeline.depth.most - pipeline.interval.least) + ENTRY_CYCLES,
     )
 
 

@@ -291,7 +291,7 @@ class _Scope:
         if copies == 0:
             return []
         limit = (self._counted[0], copies)
-        return [replace(one, limits=(*one.limits, limit)) for one in accesses]
+        return [replace(access, limits=(*access.limits, limit)) for access in accesses]
 
     def _unrolled(self, loop: Loop) -> None:
         """Schedules all copies of a loop's body at once; chains of values go through all copies."""
@@ -492,7 +492,7 @@ class _Scope:
 
     def _operated(self, operation: Operation, operands: list[Value]) -> Value:
         joined = algebra.joined(operands)
-        if operands and all(one.is_fixed for one in operands):
+        if operands and all(operand.is_fixed for operand in operands):
             return self._folded(operation, operands, joined)
         if operation.kind == "free":
             linear = operands[0].linear if len(operands) == 1 else None
@@ -535,10 +535,12 @@ class _Scope:
                 kinds=path.kinds | {operation.kind},
             )  # fmt: skip
         ready = self.scheduler.after(joined.ready, operation)
-        if operation.kind in {"add", "subtract"} and any(one.is_product for one in operands):
+        if operation.kind in {"add", "subtract"} and any(
+            operand.is_product for operand in operands
+        ):
             ready = max(ready, math.floor(joined.ready) + operators.MULTIPLY_ADD_CYCLES)
         is_product = operators.is_of_dsp(operation.kind, operation.number, operation.bits)
-        is_power = operation.kind == "select" and all(one.is_power for one in operands[1:])
+        is_power = operation.kind == "select" and all(operand.is_power for operand in operands[1:])
         return Value(
             ready, paths, joined.of, linear, joined.is_data, modulo, is_product,
             is_power=is_power and len(operands) > 1, quotient=quotient,

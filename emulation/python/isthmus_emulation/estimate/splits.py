@@ -41,11 +41,13 @@ def split(
     lines has a RAM. In that of aahwu/AAHLS_labC_Harris, arrays that only unrolled loops access have
     no RAM. We infer that LLVM's scalar replacement of aggregates does this, which is unchecked.
     """
-    statements = [one for function in functions.values() for one in statements_in(function.body)]
-    targets = [one.target for one in statements if isinstance(one, Assign)]
+    statements = [
+        statement for function in functions.values() for statement in statements_in(function.body)
+    ]
+    targets = [statement.target for statement in statements if isinstance(statement, Assign)]
     written = {_member(target.array) for target in targets if isinstance(target, Element)}
     constant = _Indices(functions).found
-    found = {}
+    replaced = {}
     for name, place in storage.items():
         known = constant.get(name, [])
         if place.kind != "ram" or place.port or place.partitioned or not known:
@@ -54,10 +56,10 @@ def split(
         is_table = _member(name) not in written and 0 < math.prod(extent) <= SMALL_TABLE
         banks = math.prod(size for size, apart in zip(extent, known, strict=False) if apart)
         if all(known) or is_table:
-            found[name] = msgspec.structs.replace(place, kind="registers")
+            replaced[name] = msgspec.structs.replace(place, kind="registers")
         elif any(known):
-            found[name] = msgspec.structs.replace(place, banks=banks, partitioned=True)
-    return found
+            replaced[name] = msgspec.structs.replace(place, banks=banks, partitioned=True)
+    return replaced
 
 
 def _member(array: str) -> str:
@@ -121,19 +123,23 @@ class _Indices:
         if isinstance(statement, Assign):
             used.append(statement.target)
         passed: set[str] = set()
-        for one in used:
-            called = self._functions.get(one.function) if isinstance(one, Call) else None
-            if called is None or not isinstance(one, Call):
+        for expression in used:
+            called = (
+                self._functions.get(expression.function) if isinstance(expression, Call) else None
+            )
+            if called is None or not isinstance(expression, Call):
                 continue
-            for parameter, argument in zip(called.parameters, one.arguments, strict=False):
+            for parameter, argument in zip(called.parameters, expression.arguments, strict=False):
                 if isinstance(argument, Array):
                     self._given.append((argument.name, parameter))
                     passed.add(argument.name)
-        for one in used:
-            if isinstance(one, Element):
-                self._note(one.array, [_is_number(index, numbers) for index in one.indices])
-            elif isinstance(one, Array) and one.name not in passed:
-                self.found[one.name] = []
+        for expression in used:
+            if isinstance(expression, Element):
+                self._note(
+                    expression.array, [_is_number(index, numbers) for index in expression.indices]
+                )
+            elif isinstance(expression, Array) and expression.name not in passed:
+                self.found[expression.name] = []
 
 
 def _is_pipelined(of: Function | Loop) -> bool:
@@ -147,5 +153,5 @@ def _is_number(expression: Expression, numbers: set[str]) -> bool:
     if isinstance(expression, Variable):
         return expression.name in numbers
     if isinstance(expression, Operation):
-        return all(_is_number(one, numbers) for one in expression.operands)
+        return all(_is_number(operand, numbers) for operand in expression.operands)
     return False

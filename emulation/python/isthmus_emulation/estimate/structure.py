@@ -121,7 +121,7 @@ class Pragma(msgspec.Struct, frozen=True):
 
 def _pragma(pragmas: tuple[Pragma, ...], name: str) -> Pragma | None:
     """The first pragma of this name; None if there is none."""
-    return next((one for one in pragmas if one.name == name), None)
+    return next((pragma for pragma in pragmas if pragma.name == name), None)
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -224,7 +224,7 @@ def statements_in(body: Iterable[Statement]) -> Iterator[Statement]:
 
 def loops_in(body: Iterable[Statement]) -> Iterator[Loop]:
     """Yields the loops of a body, also those within other loops."""
-    return (one for one in statements_in(body) if isinstance(one, Loop))
+    return (statement for statement in statements_in(body) if isinstance(statement, Loop))
 
 
 def expressions_in(statement: Statement) -> list[Expression]:
@@ -239,27 +239,29 @@ def expressions_in(statement: Statement) -> list[Expression]:
         waiting += statement.target.indices
     if isinstance(statement, Choice):
         waiting.append(statement.condition)
-    found: list[Expression] = []
+    expressions: list[Expression] = []
     while waiting:  # no recursion: sums of many terms are deep
         expression = waiting.pop()
-        found.append(expression)
+        expressions.append(expression)
         if isinstance(expression, Operation):
             waiting += expression.operands
         elif isinstance(expression, Call):
             waiting += expression.arguments
         elif isinstance(expression, Element):
             waiting += expression.indices
-    return found[::-1]
+    return expressions[::-1]
 
 
 def calls_in(statement: Statement) -> list[Call]:
     """Returns the calls within a statement's expressions, in the order of ``expressions_in``."""
-    return [one for one in expressions_in(statement) if isinstance(one, Call)]
+    return [expression for expression in expressions_in(statement) if isinstance(expression, Call)]
 
 
 def assigned_in(body: Iterable[Statement]) -> set[str]:
     """Returns the variables that statements assign, also those within other statements."""
-    targets = (one.target for one in statements_in(body) if isinstance(one, Assign))
+    targets = (
+        statement.target for statement in statements_in(body) if isinstance(statement, Assign)
+    )
     return {target.name for target in targets if isinstance(target, Variable)}
 
 

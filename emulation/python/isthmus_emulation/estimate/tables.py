@@ -45,15 +45,15 @@ class Tables(NamedTuple):
 
 def of(code: Code) -> Tables:
     """Returns the loops and arrays of a kernel of which HLS makes ROMs."""
-    found = _Found(code)
+    uses = _Found(code)
     for function in code.functions.values():
-        found.read(function.body, function.parameters)
+        uses.read(function.body, function.parameters)
     loops = frozenset(
-        loop for loop, arrays in found.loops.items()
-        if arrays and arrays <= found.reads
-        and not any(found.writers[one] - {loop} or one in found.given for one in arrays)
+        loop for loop, arrays in uses.loops.items()
+        if arrays and arrays <= uses.reads
+        and not any(uses.writers[array] - {loop} or array in uses.given for array in arrays)
     )  # fmt: skip
-    return Tables(loops, frozenset(found.cleared - found.stored - found.given))
+    return Tables(loops, frozenset(uses.cleared - uses.stored - uses.given))
 
 
 class _Found:
@@ -87,66 +87,70 @@ class _Found:
         self._read(body, constants, 0)
 
     def _read(self, body: tuple[Statement, ...], constants: set[str], loop: int) -> None:
-        for one in body:
-            self._note_given(one)
-            if isinstance(one, Assign) and isinstance(one.target, Element):
-                self.writers.setdefault(one.target.array, set()).add(loop)
-                self.stored.add(one.target.array)
-            elif isinstance(one, Clear):
-                self.cleared.add(one.array)
-                self.writers.setdefault(one.array, set()).add(loop)
-            elif isinstance(one, Choice):
-                for branch in one.branches:
+        for statement in body:
+            self._note_given(statement)
+            if isinstance(statement, Assign) and isinstance(statement.target, Element):
+                self.writers.setdefault(statement.target.array, set()).add(loop)
+                self.stored.add(statement.target.array)
+            elif isinstance(statement, Clear):
+                self.cleared.add(statement.array)
+                self.writers.setdefault(statement.array, set()).add(loop)
+            elif isinstance(statement, Choice):
+                for branch in statement.branches:
                     self._read(branch, constants, loop)
-            elif isinstance(one, Process):
-                self._read(one.body, constants, loop)
-            elif isinstance(one, Loop):
+            elif isinstance(statement, Process):
+                self._read(statement.body, constants, loop)
+            elif isinstance(statement, Loop):
                 arrays: set[str] = set()
-                is_table = self._fills(one, constants, arrays)
+                is_table = self._fills(statement, constants, arrays)
                 if is_table and loop == 0:
-                    self.loops[one.number] = arrays
-                self._read(one.body, constants, loop or (one.number if is_table else 0))
+                    self.loops[statement.number] = arrays
+                self._read(statement.body, constants, loop or (statement.number if is_table else 0))
 
     def _fills(self, loop: Loop, constants: set[str], arrays: set[str]) -> bool:
         """Whether all statements of a loop need only constants; notes the arrays they write."""
         return loop.trips is not None and all(
-            self._is_filling(one, constants, arrays) for one in loop.body
+            self._is_filling(statement, constants, arrays) for statement in loop.body
         )
 
-    def _is_filling(self, one: Statement, constants: set[str], arrays: set[str]) -> bool:
-        if isinstance(one, Assign):
-            known = _is_constant(one.value, constants)
-            if isinstance(one.target, Element):
-                storage = self._code.storage.get(one.target.array)
-                arrays.add(one.target.array)
+    def _is_filling(self, statement: Statement, constants: set[str], arrays: set[str]) -> bool:
+        if isinstance(statement, Assign):
+            known = _is_constant(statement.value, constants)
+            if isinstance(statement.target, Element):
+                storage = self._code.storage.get(statement.target.array)
+                arrays.add(statement.target.array)
                 known = known and storage is not None and not storage.port
-                known = known and "." not in one.target.array  # calls give members other names
+                known = (
+                    known and "." not in statement.target.array
+                )  # calls give members other names
                 known = known and storage is not None and storage.kind in {"ram", "registers"}
-                known = known and all(_is_constant(i, constants) for i in one.target.indices)
+                known = known and all(_is_constant(i, constants) for i in statement.target.indices)
             return known
-        if isinstance(one, Choice):
-            return _is_constant(one.condition, constants) and all(
-                self._is_filling(s, constants, arrays) for branch in one.branches for s in branch
+        if isinstance(statement, Choice):
+            return _is_constant(statement.condition, constants) and all(
+                self._is_filling(s, constants, arrays)
+                for branch in statement.branches
+                for s in branch
             )
-        if isinstance(one, Loop):
-            return self._fills(one, constants, arrays)
-        return isinstance(one, Evaluate) and _is_constant(one.value, constants)
+        if isinstance(statement, Loop):
+            return self._fills(statement, constants, arrays)
+        return isinstance(statement, Evaluate) and _is_constant(statement.value, constants)
 
     def _note_given(self, statement: Statement) -> None:
-        for one in expressions_in(statement):
-            if isinstance(one, Call):
-                self.given |= {a.name for a in one.arguments if isinstance(a, Array)}
-            elif isinstance(one, Element):
-                self.reads.add(one.array)
+        for expression in expressions_in(statement):
+            if isinstance(expression, Call):
+                self.given |= {a.name for a in expression.arguments if isinstance(a, Array)}
+            elif isinstance(expression, Element):
+                self.reads.add(expression.array)
 
 
 def _values(body: tuple[Statement, ...]) -> Iterator[tuple[str, Expression | None]]:
     """Yields scalar variables with their values; None for a loop of unknown length."""
-    for one in statements_in(body):
-        if isinstance(one, Assign) and isinstance(one.target, Variable):
-            yield one.target.name, one.value
-        elif isinstance(one, Loop) and one.variable:
-            yield one.variable, None if one.trips is None else Constant()
+    for statement in statements_in(body):
+        if isinstance(statement, Assign) and isinstance(statement.target, Variable):
+            yield statement.target.name, statement.value
+        elif isinstance(statement, Loop) and statement.variable:
+            yield statement.variable, None if statement.trips is None else Constant()
 
 
 def _is_constant(value: Expression, constants: set[str]) -> bool:

@@ -20,31 +20,31 @@ def constants(clang: Any, function: Any) -> dict[str, int]:
         return {}
     wanted = {"TEMPLATE_TYPE_PARAMETER", "TEMPLATE_NON_TYPE_PARAMETER"}
     names = [c.spelling for c in template.get_children() if c.kind.name in wanted]
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for number, name in enumerate(names[: max(0, function.get_num_template_arguments())]):
         kind = function.get_template_argument_kind(number).name
         if kind == "INTEGRAL":
-            found[name] = function.get_template_argument_value(number)
+            values[name] = function.get_template_argument_value(number)
         elif kind == "TYPE":
             declared = function.get_template_argument_type(number).get_declaration()
             members = _members(clang, declared, 0)
-            found |= {f"{name}::{member}": value for member, value in members.items()}
-    return found
+            values |= {f"{name}::{member}": value for member, value in members.items()}
+    return values
 
 
 def _members(clang: Any, declared: Any, depth: int) -> dict[str, int]:
     """Returns the constants that a class and its base classes declare."""
-    found: dict[str, int] = {}
+    members: dict[str, int] = {}
     if declared is None or depth > _DEEPEST:
-        return found
+        return members
     for child in declared.get_children():
         kind = child.kind.name
         if kind == "CXX_BASE_SPECIFIER":
-            found |= _members(clang, child.type.get_declaration(), depth + 1)
+            members |= _members(clang, child.type.get_declaration(), depth + 1)
         elif kind == "VAR_DECL" and child.type.is_const_qualified():
             value = libclang.constant(clang, child)
             if value is not None:
-                found[child.spelling] = value
+                members[child.spelling] = value
         elif kind == "ENUM_DECL":
-            found |= {c.spelling: c.enum_value for c in child.get_children()}
-    return found
+            members |= {c.spelling: c.enum_value for c in child.get_children()}
+    return members

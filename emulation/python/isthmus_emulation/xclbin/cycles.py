@@ -75,10 +75,10 @@ class _Formula:
 
     def in_order(self) -> str:
         """Returns the formula in reverse Polish notation."""
-        found = self._sum()
+        symbols = self._sum()
         if self._next() is not None:
             raise UsageError(f"'{self._next()}' is too much there")
-        return " ".join(found)
+        return " ".join(symbols)
 
     def _next(self) -> str | None:
         return self._words[self._at] if self._at < len(self._words) else None
@@ -92,23 +92,23 @@ class _Formula:
         return word
 
     def _require(self, word: str) -> None:
-        found = self._taken()
-        if found != word:
-            raise UsageError(f"'{found}' stands where '{word}' is needed")
+        symbol = self._taken()
+        if symbol != word:
+            raise UsageError(f"'{symbol}' stands where '{word}' is needed")
 
     def _sum(self) -> list[str]:
-        found = self._product()
+        symbols = self._product()
         while (sign := self._next()) in _SUMS:
             self._at += 1
-            found = [*found, *self._product(), str(sign)]
-        return found
+            symbols = [*symbols, *self._product(), str(sign)]
+        return symbols
 
     def _product(self) -> list[str]:
-        found = self._factor()
+        symbols = self._factor()
         while (sign := self._next()) in _PRODUCTS:
             self._at += 1
-            found = [*found, *self._factor(), str(sign)]
-        return found
+            symbols = [*symbols, *self._factor(), str(sign)]
+        return symbols
 
     def _factor(self) -> list[str]:
         self._depth += 1
@@ -116,31 +116,31 @@ class _Formula:
             raise UsageError(f"more than {_DEEPEST} brackets and signs within one another")
         word = self._taken()
         if word == "-":
-            found = [*self._factor(), "neg"]
+            symbols = [*self._factor(), "neg"]
         elif word == "(":
-            found = self._sum()
+            symbols = self._sum()
             self._require(")")
         elif word in _FUNCTIONS and self._next() == "(":
-            found = self._function(word)
+            symbols = self._function(word)
         elif _NUMBER.fullmatch(word):
             if float(word) > _LARGEST:
                 raise UsageError(f"'{word}' is more than {_LARGEST:g}")
-            found = [word]
+            symbols = [word]
         else:
-            found = [self._argument(word)]
+            symbols = [self._argument(word)]
         self._depth -= 1
-        return found
+        return symbols
 
     def _function(self, name: str) -> list[str]:
         self._require("(")
-        found = self._sum()
+        symbols = self._sum()
         self._require(",")
-        found = [*found, *self._sum(), name]
+        symbols = [*symbols, *self._sum(), name]
         while self._next() == ",":
             self._at += 1
-            found = [*found, *self._sum(), name]
+            symbols = [*symbols, *self._sum(), name]
         self._require(")")
-        return found
+        return symbols
 
     def _argument(self, word: str) -> str:
         if _NAME.fullmatch(word) is None:

@@ -391,12 +391,16 @@ def _grouped(
     for connection in connections:
         reached.setdefault((connection.argument, connection.ip), []).append(connection.memory)
     for (argument, ip), rows in reached.items():
-        found = [memories[row] for row in sorted(rows)]
-        behind = all(a.address + a.size == b.address for a, b in pairwise(found))
-        if len(found) > 1 and behind and all(m.type == MemoryType.HBM for m in found):
+        memories_of_argument = [memories[row] for row in sorted(rows)]
+        behind = all(a.address + a.size == b.address for a, b in pairwise(memories_of_argument))
+        if (
+            len(memories_of_argument) > 1
+            and behind
+            and all(m.type == MemoryType.HBM for m in memories_of_argument)
+        ):
             name = f"MBG[{min(rows)}:{max(rows)}]"
-            size = sum(memory.size_kib for memory in found)
-            group = Memory(name, MemoryType.HBM, size, found[0].address)
+            size = sum(memory.size_kib for memory in memories_of_argument)
+            group = Memory(name, MemoryType.HBM, size, memories_of_argument[0].address)
             if group not in groups:
                 groups.append(group)
             rows.append(groups.index(group))

@@ -51,8 +51,8 @@ def word_bytes(stream: str) -> int | None:
 
     ``ap_uint<24>`` and ``ap_axiu<24, 0, 0, 0>`` have 3.
     """
-    found = _STREAM.fullmatch(stream)
-    if found is None:
+    match = _STREAM.fullmatch(stream)
+    if match is None:
         return None
-    bits = _BITS.fullmatch(found[1])
-    return (int(bits[1] or bits[2]) + 7) // 8 if bits else size_of(found[1])
+    bits = _BITS.fullmatch(match[1])
+    return (int(bits[1] or bits[2]) + 7) // 8 if bits else size_of(match[1])

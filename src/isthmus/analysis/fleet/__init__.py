@@ -86,7 +86,7 @@ def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], st
     if not keys:
         return [], "it has no measurement of these kinds of machines in common", []
     confidence = simultaneous(0.95, len(keys))
-    found, fewest = [], math.inf
+    shifts, fewest = [], math.inf
     judged: list[tuple[Outlier, str, Judgement]] = []
     known = old.groupby(QUANTITY).column("score")
     own = dict(iter(judging.own.groupby(QUANTITY)))
@@ -117,10 +117,10 @@ def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], st
             verdict = "same"
         judged.append((moved, moved.sizes, verdict))
         if verdict == "slower":
-            found.append(moved)
-    found.sort(key=lambda moved: -(moved.ratio or 0.0))
+            shifts.append(moved)
+    shifts.sort(key=lambda moved: -(moved.ratio or 0.0))
     few = "" if fewest > 1 else "it takes two machines of a kind on each side"
-    return found, few, coverage(judged)
+    return shifts, few, coverage(judged)
 
 
 __all__ = [

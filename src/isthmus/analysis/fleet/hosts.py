@@ -51,10 +51,10 @@ def apart(
     names = list(means)
     for i, reference in enumerate(REFERENCES) if len(means) >= FEWEST else ():
         logs = [means[name][i] for name in names]
-        found = above(logs, false_alarms / len(REFERENCES))
-        for place in found.places:
-            if logs[place] - found.usual > math.log1p(least):
-                ratio = math.exp(logs[place] - found.usual)
+        outlying = above(logs, false_alarms / len(REFERENCES))
+        for place in outlying.places:
+            if logs[place] - outlying.usual > math.log1p(least):
+                ratio = math.exp(logs[place] - outlying.usual)
                 slow.setdefault(names[place], []).append(HostSpeed(reference, ratio))
         low = above([-log for log in logs], false_alarms / len(REFERENCES))
         fast |= {names[p] for p in low.places if -logs[p] - low.usual > math.log1p(least)}
@@ -95,14 +95,14 @@ def explained(
         keys: Quantities whose differences are explained.
 
     """
-    sides = [[one for one in like if one.hosts][:_MOST_LIKE], [machine]]
-    read = [[rows_of(run) for one in side for run in one.hosts] for side in sides]
+    sides = [[node for node in like if node.hosts][:_MOST_LIKE], [machine]]
+    read = [[rows_of(run) for node in side for run in node.hosts] for side in sides]
     known = host_changes.hosts(read, _CONFIDENCE) if all(read) else None
     if known is None:
         return {}
     parts: dict[Key, dict[Process, float]] = {}
     for side, of_side in enumerate(sides):
-        each = [logs for one in of_side for logs in one.logs]
+        each = [logs for node in of_side for logs in node.logs]
         for number, logs in enumerate(each):
             for key in keys:
                 for process, log in logs.get(key, {}).items():

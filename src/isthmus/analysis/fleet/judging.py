@@ -73,8 +73,8 @@ class Judging:
 
     def named(self, against: str, key: Key) -> set[str]:
         """Machines slower in a quantity than their kind (``like``) or than before (``base``)."""
-        found = self._found[against]
-        return {name for name, bounds in found.items() if bounds.get(key, _NOT).beyond}
+        bounds_of_node = self._found[against]
+        return {name for name, bounds in bounds_of_node.items() if bounds.get(key, _NOT).beyond}
 
     def nodes(self) -> list[Node]:
         """The judgement of each machine, by name."""
@@ -97,30 +97,30 @@ class Judging:
         self, machine: Machine, *, judged: bool, lacks: int,
         own: list[Outlier], base: list[Outlier],
     ) -> Node:  # fmt: skip
-        found, by_host = self._outliers(machine, own, base)
+        outliers, by_host = self._outliers(machine, own, base)
         slow, _ = self._hosts[machine.kind]
         speeds = hosts.ratios(machine, self._usual_speeds[machine.kind])
         host = slow.get(machine.name, [])
         if by_host and not host:
             host = sorted((s for s in speeds if s.ratio > 1 + self.least), key=lambda s: -s.ratio)
         reasons = machine.reasons
-        state: State = "slow" if found else "failed" if reasons else "unknown"
+        state: State = "slow" if outliers else "failed" if reasons else "unknown"
         facts = self._facts(machine)
-        if not found and machine.dated:
+        if not outliers and machine.dated:
             state, reasons = _dated(machine)
-        elif not found and not reasons and any(fact.less for fact in facts):
+        elif not outliers and not reasons and any(fact.less for fact in facts):
             state = "degraded"
-        elif not found and not reasons and host:
+        elif not outliers and not reasons and host:
             state = "slow_host"
         elif not reasons and lacks:
             reasons = [f"lacks {counted(lacks, 'measurement', 'measurements')} that others have"]
-        elif not found and not reasons and judged:
+        elif not outliers and not reasons and judged:
             state = "healthy"
         elif state == "unknown":
             reasons = [self._few(machine)]
         return Node(
-            machine.name, machine.kind, state, found, reasons, host, by_host, facts,
-            machine.started, own if judged else [_alone(one) for one in own], base, speeds,
+            machine.name, machine.kind, state, outliers, reasons, host, by_host, facts,
+            machine.started, own if judged else list(map(_alone, own)), base, speeds,
             list(self._swapped(machine)),
         )  # fmt: skip
 
@@ -128,7 +128,11 @@ class Judging:
         """Yields devices that are other cards than in the machine's earlier runs."""
         for address, card in machine.cards.items():
             earlier = [of.cards.get(address) for of in self._earlier.get(machine.name, [])]
-            before = [one.value for one in earlier if one and one.kind == card.kind]
+            before = [
+                card_before.value
+                for card_before in earlier
+                if card_before and card_before.kind == card.kind
+            ]
             if before and card.value not in before:
                 yield Swapped(address, before[0], card.value)
 
@@ -151,14 +155,14 @@ class Judging:
         for of in bounds.values():
             for key, bound in of.items():
                 reaches.setdefault(key, []).append(bound.hidden)
-        found = [
+        hidden_quantities = [
             Hidden(
                 outlier("", rows[key], rows[key]["log"], 0.0, "like"),
                 math.expm1(several[0]), len(several),
             )
             for key, several in reaches.items()
         ]  # fmt: skip
-        return sorted(found, key=lambda one: -one.share)
+        return sorted(hidden_quantities, key=lambda quantity: -quantity.share)
 
     def _usual_rows(self) -> Iterator[Mapping[str, Any]]:
         """Yields a row of each judged quantity, from the machine with the median score."""
@@ -169,7 +173,7 @@ class Judging:
         self, machine: Machine, own: Sequence[Outlier], base: Sequence[Outlier]
     ) -> tuple[list[Outlier], list[Outlier]]:
         """Quantities that take longer at equal host speed, then those that only the host slows."""
-        found, by_host = [], []
+        outliers, by_host = [], []
         slow, fast = self._hosts[machine.kind]
         differs = machine.name in slow or machine.name in fast
         like = [m for m in self._like[machine.kind] if m.name != machine.name]
@@ -177,8 +181,13 @@ class Judging:
             ("like", own, like), ("base", base, self._earlier.get(machine.name, [])),
         ):  # fmt: skip
             bounds = self._found[against].get(machine.name, {})
-            of = {(machine.kind, *one.key, one.sizes): one for one in known}
-            asked = [key for key, one in bounds.items() if key in of and (one.beyond or differs)]
+            of = {
+                (machine.kind, *outlier_of_kind.key, outlier_of_kind.sizes): outlier_of_kind
+                for outlier_of_kind in known
+            }
+            asked = [
+                key for key, bound in bounds.items() if key in of and (bound.beyond or differs)
+            ]
             changed = hosts.explained(machine, others, [key[1:] for key in asked])
             if not differs:
                 changed = {k: e for k, e in changed.items() if e.low > math.log1p(self.least) / 2}
@@ -187,10 +196,10 @@ class Judging:
                 host = changed.get(key[1:])
                 left = hosts.taken_off(bound.log, host)
                 if left > bound.limit or (bound.beyond and host is None):
-                    found.append(self._narrowed(of[key], machine.kind))
+                    outliers.append(self._narrowed(of[key], machine.kind))
                 elif bound.beyond:
                     by_host.append(of[key])
-        return sorted(found, key=_rank), sorted(by_host, key=_rank)
+        return sorted(outliers, key=_rank), sorted(by_host, key=_rank)
 
     def _narrowed(self, slow: Outlier, kind: str) -> Outlier:
         """Restricts a slow quantity to its slowest size, if its other sizes are not slow."""
@@ -208,8 +217,8 @@ class Judging:
         if shift + math.fsum(rest) / len(rest) > math.log1p(self.least):
             return slow
         row = sizes.iloc[len(sizes) - 1]
-        one = outlier(slow.node, row, row["log"], log + shift, slow.against)
-        return replace(one, sizes=format_size(int(row["bytes"])))
+        narrowed = outlier(slow.node, row, row["log"], log + shift, slow.against)
+        return replace(narrowed, sizes=format_size(int(row["bytes"])))
 
     def _calm(self) -> dict[str, list[Machine]]:
         """Machines of each kind with neither slow times nor a slow host, to compare others with."""
@@ -287,18 +296,20 @@ def _beyond(
             continue
         rest = [name for name in logs if name not in suspects]
         rest = rest if len(rest) >= _LEAST_REST else list(logs)
-        found = above([logs[name] for name in rest], alarms, scatters.get(key, UNKNOWN))
-        high = {rest[place] for place in found.places}
+        outlying = above([logs[name] for name in rest], alarms, scatters.get(key, UNKNOWN))
+        high = {rest[place] for place in outlying.places}
         # Rosner's test divides by one value less: a slow machine is judged by the others alone.
-        without = found.without_one(1 - alarms / (2 * len(rest)))
-        hidden = max(without - found.usual, counts)
+        without = outlying.without_one(1 - alarms / (2 * len(rest)))
+        hidden = max(without - outlying.usual, counts)
         for name, log in logs.items():
             share = 1 - alarms if name in rest else _SUSPECTED
-            over, limit = log - found.usual, max(found.bound(share) - found.usual, counts)
+            over, limit = log - outlying.usual, max(outlying.bound(share) - outlying.usual, counts)
             beyond = over > counts and (name in high if name in rest else over > limit)
-            bound = _Bound(over, found.usual, limit, beyond, hidden)
+            bound = _Bound(over, outlying.usual, limit, beyond, hidden)
             if from_zero:
-                bound = _Bound(log, 0.0, max(limit + found.usual, counts), beyond and log > counts)
+                bound = _Bound(
+                    log, 0.0, max(limit + outlying.usual, counts), beyond and log > counts
+                )
             bounds.setdefault(name, {})[key] = bound
     return bounds
 
@@ -325,7 +336,7 @@ def _scatters(scores: Frame, alarms: float, suspects: set[str]) -> dict[Key, Sca
             alike = (of["kind"], of["study"], of["device"], of["clock"], of["sizes"], memory)
             kinds.setdefault(alike, []).append(key)
     return {
-        key: Scatter(median_low([variances[one] for one in keys]), PRIOR_FREE)
+        key: Scatter(median_low([variances[of_kind] for of_kind in keys]), PRIOR_FREE)
         for keys in kinds.values()
         if len(keys) >= _LEAST_ALIKE
         for key in keys
@@ -336,14 +347,14 @@ def _by_node(
     scores: Frame, against: Literal["like", "base"], usual: Mapping[Key, float] | None
 ) -> dict[tuple[str, str], list[Outlier]]:
     """All quantities of each machine, by the machine's name and kind."""
-    found: dict[tuple[str, str], list[Outlier]] = {}
+    outliers: dict[tuple[str, str], list[Outlier]] = {}
     for i in range(len(scores)):
         row = scores.iloc[i]
         key = tuple(row[name] for name in QUANTITY)
         log = row["score"] - (usual or {}).get(key, 0.0)
-        one = outlier(row["node"], row, row["log"], log, against)
-        found.setdefault((row["node"], row["kind"]), []).append(one)
-    return found
+        slow = outlier(row["node"], row, row["log"], log, against)
+        outliers.setdefault((row["node"], row["kind"]), []).append(slow)
+    return outliers
 
 
 def outlier(

@@ -132,7 +132,7 @@ def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
         cards.setdefault((name, own.kind), []).append((own.started, own.cards))
         rows += [(name, own.kind, *row) for row in of_run]
     for key, of_runs in cards.items():
-        for _, seen in sorted(of_runs, key=lambda one: one[0] or _NEVER):
+        for _, seen in sorted(of_runs, key=lambda dated: dated[0] or _NEVER):
             machines[key].cards |= seen
     columns = ["node", "kind", *KEY, "bytes"]
     frame = Frame(rows, columns=[*columns, "log", "moved"])
