@@ -107,6 +107,21 @@ TEST_CASE("The card warns of a kernel that reads unwritten bytes", "[card][proce
                Catch::Contains("the program sent the buffer of argument output0 (number 1), "
                                "which the kernel may write: exchange the two"));
   }
+  SECTION("which the program copied from a buffer that it never sent") {
+    constexpr std::uint64_t copied_at = 0x30'0000;
+    program.device.allocate(copied_at, 2 * bytes, false);
+    program.device.copy(source_at, copied_at, bytes);
+    CHECK_THAT(program.warning([&] { program.run(source_at, target_at); }),
+               Catch::Contains("copied them on the card from bytes that nobody wrote, in a "
+                               "buffer of 8192 bytes: before the copy, call "
+                               "sync(XCL_BO_SYNC_BO_TO_DEVICE) of that source buffer") &&
+                   !Catch::Contains("input0.sync"));
+  }
+  SECTION("which a copy of sent bytes wrote") {
+    program.send(target_at);
+    program.device.copy(source_at, target_at, bytes);
+    CHECK_NOTHROW(program.run(source_at, target_at));
+  }
   SECTION("a part of what it reads at once may be unwritten") {
     program.send(source_at, 4, 512);
     CHECK_NOTHROW(program.run(source_at, target_at));

@@ -57,14 +57,18 @@ void Reach::reads_unwritten(std::uint64_t address) {
   if (!argument || use == nullptr || !points_into(*buffer, *use)) {
     return;
   }
-  warnings_->warn(HostFault{.kind = HostFaultKind::reads_unwritten,
-                            .argument = *argument,
-                            .buffer_bytes = use->bytes,
-                            .offset = address - use->begin,
-                            .exchanged = exchanged_with(*buffer),
-                            .sent_elsewhere = warnings_->sent_elsewhere(use->begin),
-                            .by = run_,
-                            .maker = use->maker});
+  const std::optional<UnwrittenCopy>& copy = use->unwritten_copy;
+  const bool is_copied = copy && copy->begin <= address && address < copy->end;
+  warnings_->warn(
+      HostFault{.kind = HostFaultKind::reads_unwritten,
+                .argument = *argument,
+                .buffer_bytes = use->bytes,
+                .offset = address - use->begin,
+                .exchanged = is_copied ? std::nullopt : exchanged_with(*buffer),
+                .sent_elsewhere = warnings_->sent_elsewhere(use->begin),
+                .copied_from_bytes = is_copied ? std::optional(copy->source_bytes) : std::nullopt,
+                .by = run_,
+                .maker = use->maker});
 }
 
 /// Notes the run for each buffer that it gets to write to. An earlier run that was used wrongly

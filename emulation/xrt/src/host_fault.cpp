@@ -33,6 +33,13 @@ std::string by_api(const HostFault& fault, const std::string& native, const std:
 }
 
 std::string write_before(const HostFault& fault) {
+  if (fault.copied_from_bytes) {
+    return "the program copied them on the card from bytes that nobody wrote, in a buffer of " +
+           std::to_string(*fault.copied_from_bytes) + " bytes: before the copy, call " +
+           by_api(fault, "sync(XCL_BO_SYNC_BO_TO_DEVICE) of that source buffer",
+                  "clEnqueueMigrateMemObjects or clEnqueueWriteBuffer for that source buffer") +
+           " (the same for " + fault.argument.name + " would overwrite the copy)";
+  }
   if (fault.exchanged) {
     return "the program sent the buffer of " + named(*fault.exchanged) +
            ", which the kernel may write: exchange the two in the calls that set arguments";

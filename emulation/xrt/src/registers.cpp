@@ -51,6 +51,11 @@ Time Device::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
   reach.read(from, piece);
   reach.write(to, piece);
   if (source != nullptr && target != nullptr) {
+    Pieces copied;
+    copied.add(source->written, from, bytes, to);
+    if (copied.ends().empty()) {
+      target->unwritten_copy = UnwrittenCopy{to, to + bytes, source->bytes};
+    }
     written.add(source->written, from, bytes, to);
     target->written = std::move(written);  // a copy of bytes that nobody wrote writes nothing
   }

@@ -46,12 +46,20 @@ struct BufferOutput {
   [[nodiscard]] bool is_whole_taken() const { return taken_bytes() == written.bytes(); }
 };
 
+/// A copy between buffers on the card, of bytes that nobody had written.
+struct UnwrittenCopy {
+  std::uint64_t begin = 0;  ///< address of the copy's first byte
+  std::uint64_t end = 0;
+  std::uint64_t source_bytes = 0;  ///< size of the buffer that the program copied from
+};
+
 struct BufferUse {
   std::uint64_t begin = 0;  ///< address of the buffer
   std::uint64_t bytes = 0;
   Pieces written{};         ///< addresses that the program or a kernel has written
   std::uint32_t since = 0;  ///< HostLooks' count of looks when the buffer was made
   bool sent = false;        ///< whether the program has written to the buffer
+  std::optional<UnwrittenCopy> unwritten_copy{};  ///< the latest that went to the buffer
   /// When the program last sent data while runs waited to start: number of its latest start then,
   /// and the addresses of these data.
   std::uint64_t sent_after = 0;

@@ -38,6 +38,8 @@ struct HostFault {
   bool other_writes = false;  ///< whether that run writes them
   /// The card to whose buffer at the same address the program has sent data.
   std::optional<unsigned> sent_elsewhere{};
+  /// Size of the buffer, never written, from which the program copied the bytes on the card.
+  std::optional<std::uint64_t> copied_from_bytes{};
   std::uint64_t by = 0;            ///< number of the kernel's run among those of the card
   std::uint64_t maker = 0;         ///< the run that should have written the bytes; 0: none
   std::uint64_t output_bytes = 0;  ///< bytes that the run wrote
