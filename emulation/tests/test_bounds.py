@@ -341,6 +341,35 @@ def test_a_loop_that_adds_up_gets_partial_sums(tmp_path: Path) -> None:
     assert "keep 7 partial results" in " ".join(bounds_text.lines(found, u250))
 
 
+@pytest.mark.parametrize(("syncs", "is_named"), [(64, True), (1, False)], ids=["many", "one"])
+def test_many_syncs_of_a_buffer_become_one(syncs: int, is_named: bool, tmp_path: Path) -> None:
+    """Each sync has 0.01 ms of start-up, and all data of an item take 0.1 ms."""
+    startup, data, kernel = MS // 100, MS // 10, MS // 10
+    text, now = "# card 0 board u250 program 7\n", 0
+    for _ in range(4):
+        for _ in range(syncs):
+            alone = startup + data // syncs
+            facts = f"bank0\t{startup}\t{alone}\t1\t1"
+            text += f"write\th2d\t{now}\t{alone}\t{4096 // syncs}\t{facts}\n"
+            now += alone
+        text += f"facts\tk_1\t1\t{kernel}\t{kernel}\t0\tin\tbank0\tr\t4096\t1\n"
+        text += f"kernel\tk_1\t{now}\t{kernel}\t4096\tunknown\t{kernel}\t0\t0\n"
+        now += kernel
+    file = tmp_path / "0.tsv"
+    file.write_text(text)
+    u250 = [boards.named("u250")]
+    found = bounds.regions(event_files.read([file]), u250)
+    kinds = [change.kind for change in found[0].changes]
+    assert ("one sync" in kinds) is is_named
+    if is_named:
+        first = found[0].changes[0]
+        assert first.kind == "one sync"
+        expected = (startup + data + kernel) / MS / 1000
+        assert first.item_s == pytest.approx(expected, rel=WITHIN)
+        shown = " ".join(line.strip() for line in bounds_text.lines(found, u250))
+        assert "one sync for each buffer in place of many for its parts: 210 us" in shown
+
+
 def of_one_loop(file: Path, loop: str, sums: int) -> tuple[Any, str]:
     """Returns the region of a kernel that a loop bounds, and the text that names its bound."""
     change = f"\tpartial sums\ts\t{sums}\t{6 * MS}\t8" if sums else ""

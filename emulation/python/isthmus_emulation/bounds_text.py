@@ -137,6 +137,7 @@ def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
         "two banks": lambda: _shared(region),
         "host memory": lambda: _transfers(region),
         "mapped buffers": lambda: _copies(region),
+        "one sync": lambda: _syncs(region),
     }
     return kernels[change.kind]() if change.kind in kernels else _waits(region, change)
 
@@ -165,8 +166,8 @@ def _loop(region: Region, change: Change) -> tuple[str, str]:
         "partial sums": f"keep {count} partial results in turn, p[i % {count}], and join them "
         f"behind the loop (p needs ARRAY_PARTITION complete and {distance}, which HLS may not "
         "see)",
-        "local array": f"copy all of {name} that the loop may change into a local array, work on "
-        f"that, and copy it back once (this run touched {count} elements from first to last)",
+        "local array": f"copy all {count} elements of {name} into a local array, work on that, and "
+        "copy it back once",
         "tables": f"add to {count} tables in turn, {name}[i % {count}][...], and add them up "
         f"behind the loop ({name} needs ARRAY_PARTITION dim=1 complete and {distance})",
         "own ports": f"a bundle for each of {name} (INTERFACE m_axi bundle=)",
@@ -201,6 +202,11 @@ def _transfers(region: Region) -> tuple[str, str]:
         return reason, cure
     places = [f"sp={kernel.instance}.{port}:HOST[0]" for port in kernel.ports]
     return reason, f"{cure} if the design connects them ({listed(places)})"
+
+
+def _syncs(region: Region) -> tuple[str, str]:
+    reason = f"many small syncs an item, {percent(region.startup)} of their time is start-up"
+    return reason, "one sync for each buffer in place of many for its parts"
 
 
 def _copies(region: Region) -> tuple[str, str]:

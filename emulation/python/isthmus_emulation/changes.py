@@ -27,15 +27,20 @@ _WORTH = 1.03
 _WAKE_S = 7e-6
 """Seconds that a thread computes when any run ends: XRT wakes the thread, which waits again for its
 run. 2, 4 and 6 threads computed 14, 26 and 43 us an item on two shared cores (2026-11-28)."""
+_MANY = 2
+"""Least number of an item's transfers for each argument from which on one sync may replace them."""
 _SMALL = 0.02
 """Largest share of a memory's bytes for arguments that may stay beside a large argument."""
 
 
 def of(part: Part) -> list[Change]:
-    """Returns the changes that gain something, the largest gain first."""
+    """Returns the changes that gain something: fewer syncs, then the largest gain first.
+
+    One sync in place of many needs no other design, so the text names that change first.
+    """
     changes = [*_of_kernels(part), *_of_host(part), *_of_ways(part)]
     worth = [change for change in dict.fromkeys(changes) if change.gain >= _WORTH]
-    return sorted(worth, key=lambda change: -change.gain)
+    return sorted(worth, key=lambda change: (change.kind != "one sync", -change.gain))
 
 
 def _of_kernels(part: Part) -> Iterator[Change]:
@@ -98,11 +103,33 @@ def _of_loops(part: Part) -> Iterator[Change]:
 
 
 def _of_host(part: Part) -> Iterator[Change]:
-    """Yields the change that maps buffers instead of copying into them."""
+    """Yields the changes that sync each buffer once, and that map buffers instead of copying."""
+    into, out = (_in_one_sync(part, kind) for kind in ("write", "read"))
+    if (into, out) != (part.stages.into, part.stages.out):
+        yield _change(part, "one sync", replace(part.stages, into=into, out=out))
     if part.copied:
         half = max(0.0, part.stages.host_before + part.stages.host_after - part.copied) / 2
         stages = replace(part.stages, host_before=half, host_after=half)
         yield _change(part, "mapped buffers", stages)
+
+
+def _in_one_sync(part: Part, kind: str) -> Transfer:
+    """Returns an item's transfers of a direction if one transfer moved each buffer.
+
+    Events name no buffer: each argument that kernels read or write counts as a buffer.
+    """
+    now = part.stages.into if kind == "write" else part.stages.out
+    arguments = {
+        (event.name, port.argument)
+        for event in part.of["kernel"]
+        if isinstance(event.facts, KernelFacts)
+        for port in event.facts.ports
+        if port.writes == (kind == "read")
+    }
+    count = len(part.of[kind]) / part.items
+    if not arguments or count < _MANY * len(arguments):
+        return now
+    return replace(now, fixed=now.fixed * len(arguments) / count)
 
 
 def _of_ways(part: Part) -> Iterator[Change]:

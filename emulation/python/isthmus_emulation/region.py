@@ -28,6 +28,7 @@ Kind = Literal[
     "threads",
     "host memory",
     "mapped buffers",
+    "one sync",
 ]
 
 

@@ -36,19 +36,6 @@ std::uint64_t bytes_of(const Pieces& pieces) {
   return bytes;
 }
 
-/// Returns how many bytes lie from the first to the last byte of two sets.
-std::uint64_t range_of(const Pieces& one, const Pieces& other) {
-  std::uint64_t begin = ~std::uint64_t{0};
-  std::uint64_t end = 0;
-  for (const Pieces& pieces : {std::cref(one), std::cref(other)}) {
-    if (!pieces.ends().empty()) {
-      begin = std::min(begin, pieces.ends().begin()->first);
-      end = std::max(end, pieces.ends().rbegin()->second);
-    }
-  }
-  return end > begin ? end - begin : 0;
-}
-
 std::uint64_t share_of(std::uint64_t bytes, std::uint64_t after, std::uint64_t before) {
   const double share = before > 0 ? static_cast<double>(after) / static_cast<double>(before) : 1;
   return static_cast<std::uint64_t>(share * static_cast<double>(bytes));
@@ -227,15 +214,15 @@ std::optional<Phases::Changed> Phases::with_change(const isthmus_loop_change& ch
     with.moved[n] = {.read = std::min(whole[n].read, bytes_of(window.read.all())),
                      .written = std::min(whole[n].written, bytes_of(window.written))};
     if (change.moves == isthmus_moves::before_and_after) {
-      const std::uint64_t range = range_of(window.read.all(), window.written);
-      if (range > most_local_bytes) {
+      // The data of another run may touch elements that those of this run do not.
+      if (window.bytes == 0 || window.bytes > most_local_bytes) {
         return std::nullopt;
       }
-      with.copied_in[n].read = range;
-      with.copied_out[n].written = whole[n].written > 0 ? range : 0;
+      with.copied_in[n].read = window.bytes;
+      with.copied_out[n].written = whole[n].written > 0 ? window.bytes : 0;
       with.moved[n] = {};
       with.copied_elements +=
-          static_cast<double>(range) / static_cast<double>(window.argument->element_bytes);
+          static_cast<double>(window.bytes) / static_cast<double>(window.argument->element_bytes);
     }
   }
   const bool reads_once =
