@@ -401,6 +401,7 @@ def test_a_port_that_moves_more_than_an_element_a_clock_is_not_said_to_move_one(
     lines = bounds_text.lines(bounds.regions(event_files.read([file]), u250), u250)
     text = " ".join(line.strip() for line in lines)
     assert "0.6 GB/s: 1-byte elements, 2 a clock at 300 MHz in the middle of the" in text
+    assert "estimate: a run of k_1 takes 10.0 us to 1.00 ms; times here use the middle" in text
 
 
 def test_a_bottleneck_without_a_known_change_is_named(tmp_path: Path) -> None:
@@ -408,6 +409,7 @@ def test_a_bottleneck_without_a_known_change_is_named(tmp_path: Path) -> None:
     found, text = of_one_loop(tmp_path / "0.tsv", loop, 0)
     assert not found.changes
     assert f"bottleneck: kernel k_1, {loop}; no change of that loop is known" in text
+    assert "estimate: a run" not in text  # its ends are equal
     _, text = of_one_loop(tmp_path / "1.tsv", "its loop at line 5, II 7: floating-point sum", 7)
     assert "bottleneck" not in text
 

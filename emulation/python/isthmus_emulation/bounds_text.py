@@ -22,6 +22,8 @@ _SAME = 1.005
 """Largest ratio of two times of an item that differ only by rounding."""
 _BUSY = 0.5
 """Share of a bank's rate above which a board's kernel and transfers may slow each other."""
+_RANGE = 1.1
+"""Largest ratio of an estimate's ends at which the text gives the middle alone."""
 _ONE = 1.02
 """Most elements that a port moves in a clock, with a margin for rounding."""
 _MOSTLY = 0.5
@@ -87,6 +89,10 @@ def _region(region: Region, board: Board) -> Iterator[str]:
             f"{counted(sets, 'buffer set', 'buffer sets')}; the host computes "
             f"{format_seconds(region.computed_s)} an item"
         )
+    for kernel in region.kernels[:1]:
+        if kernel.most_s > _RANGE * kernel.least_s:
+            ends = f"{format_seconds(kernel.least_s)} to {format_seconds(kernel.most_s)}"
+            yield f"  estimate: a run of {kernel.instance} takes {ends}; times here use the middle"
     off = abs(region.modelled_s / region.seconds - 1)
     if off > _RIGHT:
         mark = "" if region.name else "; mark the items as a region"

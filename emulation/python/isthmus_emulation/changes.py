@@ -251,6 +251,7 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
     loop = run.computing.bound if run.computing else ""
     if facts is None or not seconds:
         return KernelBound(instance, len(runs), seconds, loop=loop)
+    least_s, most_s = _range_s(run, facts)
     gains_by_banks = facts.apart_fs * _WORTH < facts.memory_fs
     memory, shared = _shared(facts.ports) if gains_by_banks else ("", {})
     kernel_bound = KernelBound(
@@ -260,6 +261,8 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
         bytes_per_s=max(port.bytes for port in facts.ports) / seconds,
         element_bytes=element_bytes(part, facts),
         by="memory",
+        least_s=least_s,
+        most_s=most_s,
         loop=loop,
         shared=tuple(shared),
         moves=_to_move(shared),
@@ -269,6 +272,18 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
     if _computing_fs(run, facts) <= facts.memory_fs:
         return kernel_bound
     return replace(kernel_bound, by="elements" if _is_by_elements(run, facts) else "computing")
+
+
+def _range_s(run: Event, facts: KernelFacts) -> tuple[float, float]:
+    """Returns the shortest and longest seconds of a run by the estimate; 0 without a range."""
+    computing = run.computing
+    if computing is None or not computing.most_fs:
+        return 0.0, 0.0
+    least, most = (
+        _run_fs(run, facts, end, facts.memory_fs) * _FS
+        for end in (computing.least_fs, computing.most_fs)
+    )
+    return least, most
 
 
 def _shared(ports: Sequence[Port]) -> tuple[str, dict[str, int]]:

@@ -71,6 +71,9 @@ class KernelBound:
     element_bytes: int = 0
     """Bytes that the busiest port moves in a clock; 0: unknown."""
     by: Literal["elements", "memory", "computing"] = "computing"
+    least_s: float = 0.0
+    """Shortest time of a run by the estimate; equal to ``most_s`` if the estimate is no range."""
+    most_s: float = 0.0
     loop: str = ""
     """Loop with the most cycles in an estimate; empty without an estimate."""
     shared: tuple[str, ...] = ()
