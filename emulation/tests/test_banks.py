@@ -18,6 +18,13 @@ extern "C" void twice(const int* in, int* out, int n) {
   for (int i = 0; i < n; ++i) out[i] = 2 * in[i];
 }
 """
+WIDE = """
+#include <hls_vector.h>
+typedef hls::vector<int, 16> word;
+extern "C" void twice(const word* in, word* out, int n) {
+  for (int i = 0; i < n / 16; ++i) out[i] = in[i] + in[i];
+}
+"""
 CONNECTED = {
     "one": {},
     "two": {"in": "DDR[0]", "out": "DDR[1]"},
@@ -179,20 +186,22 @@ def test_a_copy_names_the_memories_of_the_unit_that_runs(card_exec: Run, banks: 
 
 @pytest.mark.usefixtures("emulated")
 def test_ddr_of_a_board_with_hbm_has_the_rate_of_ddr(
-    card_exec: Run, banks: Path, tmp_path: Path
+    card_exec: Run, isthmus: Command, banks: Path, tmp_path: Path
 ) -> None:
-    """A kernel's accesses to two banks of the u280 take a quarter less time in DDR than in HBM."""
+    """A kernel with ports of 64 bytes takes less time in DDR of the u280 than in its HBM."""
+    (tmp_path / "twice.cpp").write_text(WIDE)
     took = {}
     for design in ("two", "first_hbm"):
-        trace = tmp_path / f"{design}.json"
-        command = (banks / "program", "native", banks / f"{design}.xclbin", "right")
-        options = ("--clock", "card", "--trace", trace, "--board", "u280", "--kernels", banks)
+        file, trace = tmp_path / f"{design}.xclbin", tmp_path / f"{design}.json"
+        options = ("--no-estimate", "--config", str(banks / f"{design}.cfg"), "-o", str(file))
+        assert isthmus("card", "kernel", "build", "twice.cpp", *options).returncode == 0
+        command = (banks / "program", "native", file, "right")
+        options = ("--clock", "card", "--trace", trace, "--board", "u280", "--kernels", tmp_path)
         ran = card_exec(*options, "--", *command)
         assert ran.code == 0, ran.errors
         events = json.loads(trace.read_text())["traceEvents"]
-        took[design] = [one["dur"] for one in events if one["name"].startswith("twice")]
-    assert len(took["two"]) == len(took["first_hbm"]) == 1
-    assert took["two"][0] < took["first_hbm"][0]
+        took[design] = min(one["dur"] for one in events if one["name"].startswith("twice"))
+    assert took["two"] < took["first_hbm"]
 
 
 @pytest.mark.usefixtures("emulated")

@@ -397,8 +397,8 @@ class Run {
   }
 
   /// Writes back the bytes that the run wrote, but no others: other runs may have written these
-  /// while this run waited at a stream. Reports the moved bytes, unless phases report them. Reports
-  /// no read of a run that reads too many ranges: a byte between two ranges would look read.
+  /// while this run waited at a stream. Reports the moved bytes, unless phases report them. A run
+  /// that accesses too many ranges has no exact bytes, and no races count for it.
   void finish(Window& window, bool is_estimated) const {
     const Pieces& read = window.read.all();
     if (window.read.is_exact()) {
@@ -409,8 +409,9 @@ class Run {
     if (!is_estimated && window.reads.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));
     }
+    const auto store = window.reached.is_exact() ? run_.store : run_.store_around;
     for (const auto& [begin, end] : window.written.ends()) {
-      check(run_.store(run_.card, window.card_address + begin, window.copy() + begin, end - begin));
+      check(store(run_.card, window.card_address + begin, window.copy() + begin, end - begin));
     }
     if (!is_estimated && window.writes.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.writes.bytes, 1));

@@ -138,7 +138,7 @@ void Reach::note_write(std::uint64_t address, std::span<const std::byte> data) {
                                .since = looks_ == nullptr ? 0 : looks_->count()};
   }
   use->output->written.add(address, end);
-  if (BufferAccess* mine = access_to(*use, buffer)) {
+  if (BufferAccess* mine = knows_written_bytes_ ? access_to(*use, buffer) : nullptr) {
     check_change(*use, *mine, address, data.first(static_cast<std::size_t>(end - address)));
     mine->written.add(address, end);
   }

@@ -92,6 +92,10 @@ int store(void* card, std::uint64_t address, const void* from, std::uint64_t byt
   return guarded(card, [&](Reach& reach) { reach.store(address, readable(from, bytes)); });
 }
 
+int store_around(void* card, std::uint64_t address, const void* from, std::uint64_t bytes) {
+  return guarded(card, [&](Reach& reach) { reach.store_around(address, readable(from, bytes)); });
+}
+
 int moved(void* card, std::uint64_t address, std::uint64_t bytes, int written) {
   return guarded(card, [&](Reach& reach) { reach.count(address, bytes, written != 0); });
 }
@@ -316,6 +320,7 @@ class Plugin final : public KernelModel {
     call.bytes_at = &bytes_at;
     call.load = &load;
     call.store = &store;
+    call.store_around = &store_around;
     call.moved = &moved;
     call.memory_latency_s = run.timing->memory_latency_s();
     call.stream_read = &stream_read;

@@ -139,6 +139,8 @@ struct isthmus_kernel_run {
    * then adds a phase, as `phases` does for the actual run. */
   int (*change)(void* card, const char* kind, const char* name, uint64_t count);
   int (*changed_phases)(void* card, uint64_t times, double cycles);
+  /* Same as `store`, for bytes of which the run has written only some. Since version 12. */
+  int (*store_around)(void* card, uint64_t address, const void* from, uint64_t bytes);
 };
 
 /* Returned by a plug-in if an argument that was never set led to an access outside of memory;

@@ -90,6 +90,12 @@ class Reach {
   /// `load` and `store` read and write, and take no time and give no warnings.
   void load(std::uint64_t address, std::span<std::byte> to) { get(address, to, false); }
   void store(std::uint64_t address, std::span<const std::byte> from) { put(address, from, false); }
+  /// Same as `store`, for bytes of which the run has written only some: they count for no race.
+  void store_around(std::uint64_t address, std::span<const std::byte> from) {
+    knows_written_bytes_ = false;
+    put(address, from, false);
+    knows_written_bytes_ = true;
+  }
   void count(std::uint64_t address, std::uint64_t bytes, bool writes);
   /// Warns that the kernel `does` something wrong; only the first warning names the place `where`.
   void warn(const std::string& does, const std::string& where);
@@ -166,6 +172,7 @@ class Reach {
   RunOrigin origin_;
   const RunOrder* order_;
   HostLooks* looks_;  ///< null: unknown where the program looks
+  bool knows_written_bytes_ = true;
 };
 
 /// A word of a stream: data, with the same width at both ends, and sideband signals, TLAST first.
