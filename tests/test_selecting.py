@@ -15,7 +15,7 @@ import pytest
 import launchers
 from conftest import Command
 from isthmus.address import Address
-from isthmus.analysis.context import beside
+from isthmus.analysis.context import RunContext
 from isthmus.backends import BackendDescription, registry
 from isthmus.candidates import Candidate
 from isthmus.descriptions import DeviceDescription
@@ -384,7 +384,9 @@ def test_an_emulator_is_no_accelerator(
         ("opencl:pocl", ""), ("opencl:intel-cpu", "opencl:pocl"),
     ]  # fmt: skip
     run = run_of([], devices=[record_of(one) for one in (processor, second)])
-    assert beside(run) == {"opencl:intel-cpu": "opencl:pocl"}, "one processor is one subject"
+    assert RunContext.of(run).beside == {"opencl:intel-cpu": "opencl:pocl"}, (
+        "one processor is one subject"
+    )
     record = record_of(emulated)
     assert not record.real
     title = summary.lines(run_of([], devices=[record]), Path("run.json"))[0]
