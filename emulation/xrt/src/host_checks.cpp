@@ -58,7 +58,8 @@ void Reach::reads_unwritten(std::uint64_t address) {
     return;
   }
   const std::optional<UnwrittenCopy>& copy = use->unwritten_copy;
-  const bool is_copied = copy && copy->begin <= address && address < copy->end;
+  const bool is_copied =
+      copy && !use->is_local_copy && copy->begin <= address && address < copy->end;
   warnings_->warn(
       HostFault{.kind = HostFaultKind::reads_unwritten,
                 .argument = *argument,
