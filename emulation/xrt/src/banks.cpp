@@ -111,14 +111,15 @@ void Reach::check_connections() const {
     const std::string other =
         memory->host ? "make the buffer without host_only"
                      : "make the buffer with kernel.group_id(" + std::to_string(buffer.index) + ')';
-    warnings_->warn(
-        "unconnected/" + where,
-        "kernel " + unit_->instance + " gets a buffer in " + memory->name + " for " +
-            text_of(place, buffer.index) + ", which the design connects with " +
-            description_->names_of(place) +
-            " alone, so that on a board the kernel does not reach the buffer; write sp=" + where +
-            ':' + memory->name +
-            " below [connectivity] of a configuration and build with --config, or " + other);
+    std::string text = "kernel ";
+    text.append(unit_->instance).append(" gets a buffer in ").append(memory->name);
+    text.append(" for ").append(text_of(place, buffer.index));
+    text.append(", which the design connects with ").append(description_->names_of(place));
+    text.append(" alone, so that on a board the kernel does not reach the buffer; write sp=");
+    text.append(where).append(":").append(memory->name);
+    text.append(" below [connectivity] of a configuration and build with --config, or ");
+    text.append(other);
+    warnings_->warn("unconnected/" + where, text);
   }
 }
 

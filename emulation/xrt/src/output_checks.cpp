@@ -52,12 +52,12 @@ HostFault fault(HostFaultKind kind, const BufferUse& use, const BufferOutput& ou
 
 /// Returns the mistake of a program that reads a part of outputs and never all of one, if any. A
 /// program that once reads all of an output reads a part of others on purpose.
-std::optional<HostFault> fault_of_parts(const BufferUse& use, HostLooks* looks) {
-  if (use.whole_taken || use.output->is_whole_taken() || looks == nullptr ||
-      !is_wanted(use, looks)) {
+std::optional<HostFault> fault_of_parts(const BufferUse& use, const BufferOutput& last,
+                                        HostLooks* looks) {
+  if (use.whole_taken || last.is_whole_taken() || looks == nullptr || !is_wanted(use, looks)) {
     return std::nullopt;
   }
-  for (const BufferOutput* output : {&*use.output, use.part ? &*use.part : nullptr}) {
+  for (const BufferOutput* output : {&last, use.part ? &*use.part : nullptr}) {
     if (output != nullptr && output->taken_bytes() > 0 && !output->passed_on &&
         is_read_by_elements(*output)) {
       return fault(HostFaultKind::partly_taken, use, *output);
@@ -92,7 +92,7 @@ std::optional<HostFault> fault_of_output(const BufferUse& use, HostLooks* looks,
       return fault(HostFaultKind::run_not_taken, use, output);
     }
   }
-  if (auto parts = is_last ? fault_of_parts(use, looks) : std::nullopt) {
+  if (auto parts = is_last ? fault_of_parts(use, output, looks) : std::nullopt) {
     return parts;
   }
   const unsigned taken_runs = use.taken_runs + (is_taken ? 1 : 0);

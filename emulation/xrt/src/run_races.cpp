@@ -60,7 +60,7 @@ void Reach::check_read(const BufferUse& use, const BufferAccess& mine, std::uint
                        std::uint64_t end) {
   for (const BufferAccess& other : use.accesses) {
     const Pieces::Stretch first = other.written.stretch(begin, end);
-    if (!(first.inside || first.end < end) || order_->has(origin_, other.origin)) {
+    if ((!first.inside && first.end >= end) || order_->has(origin_, other.origin)) {
       continue;
     }
     warnings_->warn(HostFault{.kind = HostFaultKind::reads_beside,
