@@ -28,14 +28,6 @@ bool names(const char* const* arguments, std::string_view name) {
   return *arguments != nullptr;
 }
 
-std::uint64_t bytes_of(const Pieces& pieces) {
-  std::uint64_t bytes = 0;
-  for (const auto& [begin, end] : pieces.ends()) {
-    bytes += end - begin;
-  }
-  return bytes;
-}
-
 std::uint64_t share_of(std::uint64_t bytes, std::uint64_t after, std::uint64_t before) {
   const double share = before > 0 ? static_cast<double>(after) / static_cast<double>(before) : 1;
   return static_cast<std::uint64_t>(share * static_cast<double>(bytes));
@@ -211,8 +203,8 @@ std::optional<Phases::Changed> Phases::with_change(const isthmus_loop_change& ch
     if (!names(change.arguments, window.argument->name)) {
       continue;
     }
-    with.moved[n] = {.read = std::min(whole[n].read, bytes_of(window.read.all())),
-                     .written = std::min(whole[n].written, bytes_of(window.written))};
+    with.moved[n] = {.read = std::min(whole[n].read, window.read.all().bytes()),
+                     .written = std::min(whole[n].written, window.written.bytes())};
     if (change.moves == isthmus_moves::before_and_after) {
       // The data of another run may touch elements that those of this run do not.
       if (window.bytes == 0 || window.bytes > most_local_bytes) {

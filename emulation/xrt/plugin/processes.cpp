@@ -175,16 +175,16 @@ void wait_for(const isthmus_region::Processes& processes, std::vector<unsigned> 
   }
 }
 
-}  // namespace
-
-void isthmus_region::process(unsigned number, const char* name,
-                             std::initializer_list<unsigned> after, std::function<void()> does) {
-  Processes::One& one = processes_->all.emplace_back();
-  one.trail = isthmus::card::plugin::begin_process(number);
+/// Begins a process, whose loops count in `trail`; it waits until the processes `after` have ended.
+void begin(isthmus_region::Processes& processes,
+           std::unique_ptr<isthmus::card::plugin::Trail> trail, const char* name,
+           std::vector<unsigned> after, std::function<void()> does) {
+  isthmus_region::Processes::One& one = processes.all.emplace_back();
+  one.trail = std::move(trail);
   one.turns = std::make_unique<hls::isthmus_turns>(
-      [this, &one, needs = std::vector(after), does = std::move(does)] {
+      [&processes, &one, after = std::move(after), does = std::move(does)] {
         hls::isthmus_trail = one.trail.get();
-        wait_for(*processes_, needs);
+        wait_for(processes, after);
         does();
         hls::isthmus_turns::empty_pipeline();
       },
@@ -192,18 +192,17 @@ void isthmus_region::process(unsigned number, const char* name,
   one.turns->go_on();
 }
 
+}  // namespace
+
+void isthmus_region::process(unsigned number, const char* name,
+                             std::initializer_list<unsigned> after, std::function<void()> does) {
+  begin(*processes_, isthmus::card::plugin::begin_process(number), name, after, std::move(does));
+}
+
 void isthmus_region::copy(const char* name, std::function<void()> does) {
-  Processes::One& one = processes_->all.emplace_back();
-  one.trail = std::make_unique<isthmus::card::plugin::Trail>(
-      *static_cast<const isthmus::card::plugin::Trail*>(hls::isthmus_trail));
-  one.turns = std::make_unique<hls::isthmus_turns>(
-      [&one, does = std::move(does)] {
-        hls::isthmus_trail = one.trail.get();
-        does();
-        hls::isthmus_turns::empty_pipeline();
-      },
-      name);
-  one.turns->go_on();
+  using isthmus::card::plugin::Trail;
+  begin(*processes_, std::make_unique<Trail>(*static_cast<const Trail*>(hls::isthmus_trail)), name,
+        {}, std::move(does));
 }
 
 void isthmus_region::join() {

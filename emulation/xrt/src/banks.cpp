@@ -24,11 +24,6 @@ std::string text_of(const std::string& kind, std::size_t count) {
   return count == 1 ? first : first + " to " + kind + '[' + std::to_string(count - 1) + ']';
 }
 
-/// Returns a text like "argument in (number 0)".
-std::string text_of(const ArgumentPlace& argument, std::size_t index) {
-  return "argument " + argument.name + " (number " + std::to_string(index) + ')';
-}
-
 /// Returns a text like "23.4 us".
 std::string text_of(Time time) {
   constexpr double femtoseconds_of_a_microsecond = 1e9;
@@ -104,7 +99,7 @@ void Reach::check_connections() const {
     const ArgumentPlace& place = unit_->arguments[buffer.index];
     const MemoryRange* memory = description_->memory_of(buffer.begin);
     if (memory == nullptr || place.memories.empty() ||
-        place.reaches(static_cast<std::size_t>(memory - description_->memories.data()))) {
+        place.reaches(description_->number_of(*memory))) {
       continue;
     }
     const std::string where = unit_->instance + '.' + place.name;
@@ -113,7 +108,7 @@ void Reach::check_connections() const {
                      : "make the buffer with kernel.group_id(" + std::to_string(buffer.index) + ')';
     std::string text = "kernel ";
     text.append(unit_->instance).append(" gets a buffer in ").append(memory->name);
-    text.append(" for ").append(text_of(place, buffer.index));
+    text.append(" for ").append(text_of(NamedArgument{unit_->instance, place.name, buffer.index}));
     text.append(", which the design connects with ").append(description_->names_of(place));
     text.append(" alone, so that on a board the kernel does not reach the buffer; write sp=");
     text.append(where).append(":").append(memory->name);
@@ -128,14 +123,15 @@ void Device::note_local_copy(const LocalCopy& copy) {
   BufferUse* const target = memory_.use_of(copy.to);
   const MemoryRange* const in = description_.memory_of(copy.from);
   const MemoryRange* const connected = description_.memory_of(copy.to);
+  if (source == nullptr || target == nullptr || in == nullptr || connected == nullptr) {
+    return;
+  }
   const auto is_connected = [&](const Unit& unit) {
     return unit.place.kernel == copy.kernel && copy.argument < unit.place.arguments.size() &&
-           unit.place.arguments[copy.argument].reaches(
-               static_cast<std::size_t>(connected - description_.memories.data()));
+           unit.place.arguments[copy.argument].reaches(description_.number_of(*connected));
   };
   const auto unit = std::ranges::find_if(units_, is_connected);
-  if (source == nullptr || target == nullptr || in == nullptr || connected == nullptr ||
-      unit == units_.end()) {
+  if (unit == units_.end()) {
     return;
   }
   source->has_local_copy = true;
@@ -144,9 +140,8 @@ void Device::note_local_copy(const LocalCopy& copy) {
   const ArgumentPlace& argument = unit->place.arguments[copy.argument];
   std::string exchange;
   for (const ArgumentPlace& other : unit->place.arguments) {
-    const auto number = static_cast<std::size_t>(in - description_.memories.data());
     if (exchange.empty() && &other != &argument && !other.memories.empty() &&
-        other.reaches(number)) {
+        other.reaches(description_.number_of(*in))) {
       exchange = ", or, as " + in->name + " is the memory of argument " + other.name +
                  ", exchange the two";
     }
@@ -155,11 +150,12 @@ void Device::note_local_copy(const LocalCopy& copy) {
                                ? "data that the program sends later do not reach the copy"
                                : "what the kernel writes does not reach the program's buffer";
   warnings_.warn("local copy/" + copy.kernel + '/' + argument.name,
-                 text_of(argument, copy.argument) + " of kernel " + copy.kernel +
-                     " gets a buffer in " + in->name + ", and is connected with " +
-                     connected->name + ": each set_arg makes XRT copy the buffer's " +
-                     std::to_string(copy.bytes) + " bytes to " + connected->name + ", in " +
-                     text_of(copy.duration) + ", and the kernel uses this copy; " + lost +
+                 text_of(NamedArgument{unit->place.instance, argument.name, copy.argument}) +
+                     " of kernel " + copy.kernel + " gets a buffer in " + in->name +
+                     ", and is connected with " + connected->name +
+                     ": each set_arg makes XRT copy the buffer's " + std::to_string(copy.bytes) +
+                     " bytes to " + connected->name + ", in " + text_of(copy.duration) +
+                     ", and the kernel uses this copy; " + lost +
                      "; make the buffer with kernel.group_id(" + std::to_string(copy.argument) +
                      ')' + exchange);
 }

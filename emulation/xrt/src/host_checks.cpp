@@ -108,7 +108,7 @@ void Reach::read_between(std::uint64_t address, std::uint64_t bytes) {
   }
 }
 
-void Reach::note_write(std::uint64_t address, std::span<const std::byte> data) {
+void Reach::note_write(std::uint64_t address, std::span<const std::byte> data, bool is_exact) {
   const std::uint64_t bytes = data.size();
   BufferUse* use = card_->use_of(address);
   if (use == nullptr) {
@@ -139,7 +139,7 @@ void Reach::note_write(std::uint64_t address, std::span<const std::byte> data) {
                                .since = looks_ == nullptr ? 0 : looks_->count()};
   }
   use->output->written.add(address, end);
-  if (BufferAccess* mine = knows_written_bytes_ ? access_to(*use, buffer) : nullptr) {
+  if (BufferAccess* mine = is_exact ? access_to(*use, buffer) : nullptr) {
     check_change(*use, *mine, address, data.first(static_cast<std::size_t>(end - address)));
     mine->written.add(address, end);
   }

@@ -3,15 +3,15 @@
 #include <utility>
 
 namespace isthmus::card::process {
-namespace {
 
-/// Returns a text like "argument in (number 0)".
-std::string named(const NamedArgument& argument) {
+std::string text_of(const NamedArgument& argument) {
   return "argument " + argument.name + " (number " + std::to_string(argument.index) + ')';
 }
 
+namespace {
+
 std::string place(const HostFault& fault) {
-  return named(fault.argument) + ", buffer of " + std::to_string(fault.buffer_bytes) + " bytes";
+  return text_of(fault.argument) + ", buffer of " + std::to_string(fault.buffer_bytes) + " bytes";
 }
 
 std::string reads_unwritten(const HostFault& fault) {
@@ -41,7 +41,7 @@ std::string write_before(const HostFault& fault) {
            " (the same for " + fault.argument.name + " would overwrite the copy)";
   }
   if (fault.exchanged) {
-    return "the program sent the buffer of " + named(*fault.exchanged) +
+    return "the program sent the buffer of " + text_of(*fault.exchanged) +
            ", which the kernel may write: exchange the two in the calls that set arguments";
   }
   const std::string elsewhere =
@@ -77,7 +77,7 @@ std::pair<std::string, std::string> beside(const HostFault& fault) {
   const std::string does = reads || fault.other_writes ? "writes" : "reads";
   return {(reads ? "reads byte " : "writes byte ") + std::to_string(fault.offset) + " of " +
               place(fault) + ", which kernel " + fault.other.instance + ' ' + does + " by " +
-              named(fault.other) +
+              text_of(fault.other) +
               " in a run that had not ended when the program started this one, so that on a board "
               "either may be first",
           "between the two starts, add " +

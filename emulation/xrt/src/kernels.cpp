@@ -387,7 +387,7 @@ void Reach::get(std::uint64_t address, std::span<std::byte> to, bool warns) {
   }
 }
 
-void Reach::put(std::uint64_t address, std::span<const std::byte> from, bool warns) {
+void Reach::put(std::uint64_t address, std::span<const std::byte> from, bool warns, bool is_exact) {
   if (of_host(address)) {
     write_host(address, from, warns);
     return;
@@ -398,7 +398,7 @@ void Reach::put(std::uint64_t address, std::span<const std::byte> from, bool war
       warn(address, from.size(), "writes");
     }
   }
-  note_write(address, from);
+  note_write(address, from, is_exact);
   while (!from.empty()) {
     const std::span<std::byte> part = card_->reach(address, from.size());
     std::ranges::copy(from.first(part.size()), part.begin());

@@ -97,6 +97,10 @@ struct Description {
   /// numbers, listed or not: bank 32 follows 32 banks of HBM. Memory in the FPGA has numbers of its
   /// own.
   [[nodiscard]] std::size_t bank_of(std::uint64_t address) const;
+  /// Returns the number of one of `memories`.
+  [[nodiscard]] std::size_t number_of(const MemoryRange& memory) const {
+    return static_cast<std::size_t>(&memory - memories.data());
+  }
   /// Returns the names of the memories that an argument reaches: "DDR[0] and HOST[0]" (banks.cpp).
   [[nodiscard]] std::string names_of(const ArgumentPlace& argument) const;
   /// Returns whether a unit has streams to other units.

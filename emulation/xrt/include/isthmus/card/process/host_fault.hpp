@@ -24,6 +24,9 @@ enum class HostFaultKind : std::uint8_t {
   started_while_busy  ///< a program starts a kernel by its register while the kernel runs
 };
 
+/// Returns a text like "argument in (number 0)".
+std::string text_of(const NamedArgument& argument);
+
 /// The interface that a program uses; unknown if nothing notes its calls.
 enum class HostApi : std::uint8_t { unknown, native, opencl };
 

@@ -92,9 +92,7 @@ class Reach {
   void store(std::uint64_t address, std::span<const std::byte> from) { put(address, from, false); }
   /// Same as `store`, for bytes of which the run has written only some: they count for no race.
   void store_around(std::uint64_t address, std::span<const std::byte> from) {
-    knows_written_bytes_ = false;
-    put(address, from, false);
-    knows_written_bytes_ = true;
+    put(address, from, false, false);
   }
   void count(std::uint64_t address, std::uint64_t bytes, bool writes);
   /// Warns that the kernel `does` something wrong; only the first warning names the place `where`.
@@ -141,7 +139,8 @@ class Reach {
   void note_given();
   void check_connections() const;  // in banks.cpp
   void note_read(std::uint64_t address);
-  void note_write(std::uint64_t address, std::span<const std::byte> data);
+  /// `is_exact` says whether the run wrote all these bytes; else they count for no race.
+  void note_write(std::uint64_t address, std::span<const std::byte> data, bool is_exact);
   void check_constant(std::uint64_t address);
   /// Returns the record of what the run accesses in a buffer; null if the run is not watched.
   BufferAccess* access_to(BufferUse& use, const Buffer* buffer);
@@ -156,7 +155,8 @@ class Reach {
   /// is 0. Throws MemoryError for any other address outside of memory.
   void check_range(std::uint64_t address, std::uint64_t bytes, const char* does) const;
   void get(std::uint64_t address, std::span<std::byte> to, bool warns);
-  void put(std::uint64_t address, std::span<const std::byte> from, bool warns);
+  void put(std::uint64_t address, std::span<const std::byte> from, bool warns,
+           bool is_exact = true);
   void read_host(std::uint64_t address, std::span<std::byte> to, bool warns);
   void write_host(std::uint64_t address, std::span<const std::byte> from, bool warns);
 
@@ -172,7 +172,6 @@ class Reach {
   RunOrigin origin_;
   const RunOrder* order_;
   HostLooks* looks_;  ///< null: unknown where the program looks
-  bool knows_written_bytes_ = true;
 };
 
 /// A word of a stream: data, with the same width at both ends, and sideband signals, TLAST first.
