@@ -1,4 +1,4 @@
-"""Compares the gain that ``card exec --watch`` expects of a loop's change with the changed kernel.
+"""Compares the time that ``card exec --watch`` expects of a changed loop with the time it takes.
 
 Each pair of ``kernels/remedies/pairs.toml`` is a row, with simulated microseconds on each board:
 
@@ -19,6 +19,8 @@ from typing import Any
 import msgspec
 
 SOURCES = Path(__file__).parents[1] / "kernels" / "remedies"
+TABLE = msgspec.toml.decode((SOURCES / "pairs.toml").read_bytes())
+"""The pairs of kernels, and the arguments of the host for each family of kernels."""
 ITEMS = "4"
 
 
@@ -49,13 +51,13 @@ def measured(folder: Path, board: str, kernel: str) -> tuple[dict[str, float], d
     """Runs a kernel: what its host prints, and the region of its items."""
     trace = folder / f"{board}-{kernel}.json"
     family = kernel.partition("_")[0]
-    given = msgspec.toml.decode((SOURCES / "pairs.toml").read_bytes())["arguments"][family]
+    arguments = TABLE["arguments"][family]
     printed = isthmus(
         "card", "exec", "--board", board, "--clock", "card", "--trace", trace, "--kernels", ".",
-        "--", "./host", "all.xclbin", kernel, ITEMS, *given, folder=folder,
+        "--", "./host", "all.xclbin", kernel, ITEMS, *arguments, folder=folder,
     )  # fmt: skip
-    found = json.loads(trace.read_text())["otherData"]["bounds"]
-    (region,) = [one for one in found if one["name"] == "items"]
+    regions = json.loads(trace.read_text())["otherData"]["bounds"]
+    (region,) = [region for region in regions if region["name"] == "items"]
     return json.loads(printed.splitlines()[-1]), region
 
 
@@ -64,7 +66,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--board", action="append", default=[])
     boards = parser.parse_args().board or ["u250", "u55c"]
-    pairs = msgspec.toml.decode((SOURCES / "pairs.toml").read_bytes())["pairs"]
     print("| change | from | to |" + "".join(f" {b} | expected | seen |" for b in boards))
     print("|---|---|---|" + "--:|--:|--:|" * len(boards))
     with tempfile.TemporaryDirectory() as name:
@@ -74,7 +75,7 @@ def main() -> None:
             for kernel in built(folder)
             for board in boards
         }
-    for pair in pairs:
+    for pair in TABLE["pairs"]:
         row = f"| {pair['change']} | `{pair['before']}` | `{pair['after']}` |"
         for board in boards:
             figures, region = ran[board, pair["before"]]

@@ -39,7 +39,7 @@ class Deadly(HostSpeed):
 def measured(
     device: FoundDevice, sizes: Sequence[int], reruns: int, host_speed: HostSpeed | None = None
 ) -> tuple[list[Job], Noted, list[Entry]]:
-    """The jobs of a run that reads, its messages and its journal."""
+    """Measures jobs in a run that reads the host's speed; returns jobs, messages and journal."""
     requested = {"operation": ["read"], "bytes": list(sizes), "memory": ["aligned"]}
     jobs = [Job(device, task) for task in plan(by_name("transfer"), device, requested).tasks]
     settings = Settings(

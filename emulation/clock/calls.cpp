@@ -57,8 +57,8 @@ bool cards_are_beyond(Nanoseconds time) {
 /// deadline is before. Unlike `is_next` it ignores events of cards, because calls advance the
 /// cards. It needs no limit of disturbed checks: a thread that acts meanwhile gets to `time` and
 /// disturbs no more. With `in_turn` the thread must also be the first of the threads with equal
-/// times. A deadline at `time` may end before or after: a card's event is rounded up to `time`, so
-/// each could wait for the other.
+/// times. A deadline equal to `time` has no order with the call: real time decides. With an order
+/// each could wait for the other, because the time of a card's event is rounded up.
 bool is_next_in_call(Nanoseconds time, bool in_turn) {
   if (program_time.others_are_parked() && deadlines.earliest() >= time) {
     return true;

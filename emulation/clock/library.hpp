@@ -86,8 +86,8 @@ Nanoseconds clock_now(clockid_t clock);
 
 /// Starts virtual time; called when this process opens its first card.
 void start_time();
-/// Returns whether virtual time has started, with the first card; before, all clocks are real. True
-/// also after all cards are closed, and in a fork's child.
+/// Returns whether virtual time has started, with the first card; before, all clocks are real. It
+/// does not stop when all cards are closed, nor in a fork's child.
 bool time_has_started();
 /// Returns whether a card of this process runs a kernel or has an event that is not done.
 bool card_is_busy();

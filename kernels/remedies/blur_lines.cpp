@@ -1,4 +1,4 @@
-// 3 x 5 blur with a line buffer of two rows; of its window one dimension is partitioned.
+// blur with a line buffer of two rows; of its window one dimension is partitioned.
 using Pixel = unsigned char;
 extern "C" void blur_lines(const Pixel* in, Pixel* out, int width, int height) {
 #pragma HLS INTERFACE m_axi port = in bundle = in

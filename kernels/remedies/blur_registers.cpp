@@ -1,4 +1,4 @@
-// 3 x 5 blur with a line buffer of two rows; its window lies in registers.
+// blur with a line buffer of two rows, and a window of registers.
 using Pixel = unsigned char;
 extern "C" void blur_registers(const Pixel* in, Pixel* out, int width, int height) {
 #pragma HLS INTERFACE m_axi port = in bundle = in

@@ -34,9 +34,9 @@ PLATEAU = 0.05
 H100 and H200 (gen5 x16), pinned copies of 16 MiB have 0.97 to 0.99 of the rate of the largest,
 those of 1 MiB 0.58 to 0.73, those of 256 KiB 0.31 to 0.39 (stored runs in ``results/``)."""
 GOOD, FAIR = 0.85, 0.6
-"""From ``GOOD``, a share of a limit, only checks that lower the limit count; below ``FAIR`` a rate
-needs a cause. Source: planted faults (``RESULTS.md``). With one threshold of 0.85, 15 of 20 healthy
-runs were below it, because many engines do not fill their links."""
+"""Shares of a limit. A rate of ``GOOD`` or more is normal unless a check shows a lower limit; a
+rate below ``FAIR`` needs a cause. Source: planted faults (``RESULTS.md``). With one threshold of
+0.85, 15 of 20 healthy runs were below it, because many engines do not fill their links."""
 GOOD_OF_LOG = 0.75
 """Share of a limit from which another program's figure is normal. Source: healthy copies of the
 references reach 0.76 or more of their link's data rate, except writes of XDMA, which the references

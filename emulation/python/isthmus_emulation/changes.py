@@ -72,34 +72,29 @@ def _of_kernels(part: Part) -> Iterator[Change]:
 
 def _reads_again(run: Event) -> bool:
     """Whether a kernel reads words again and again, which wider words would not make fewer."""
-    changes = run.computing.changes if run.computing else ()
-    return any(one.kind in {"line buffer", "shift register"} for one in changes)
+    return any(change.kind in {"line buffer", "shift register"} for change in run.changes)
 
 
 def _of_loops(part: Part) -> Iterator[Change]:
     """Yields changes of kernels' sources, whose times the card has computed with each run."""
-    found: dict[tuple[str, Kind, str], LoopChange] = {}
+    runs_with: dict[tuple[str, Kind, str], list[tuple[Event, LoopChange]]] = {}
     for instance, runs in part.runs.items():
         for run in runs:
-            for one in run.computing.changes if run.computing else ():
-                known = next((kind for kind in LOOP_KINDS if kind == one.kind), None)
+            for change in run.changes:
+                known = next((kind for kind in LOOP_KINDS if kind == change.kind), None)
                 if known is not None:
-                    found.setdefault((instance, known, one.name), one)
-    for (instance, kind, name), one in found.items():
-        saved, saved_bytes = 0, 0
-        for run in part.runs[instance]:
-            for change in run.computing.changes if run.computing else ():
-                if (change.kind, change.name) == (kind, name):
-                    saved += change.saved_fs
-                    saved_bytes += max(0, run.bytes - change.bytes)
-        kernel = max(0.0, part.kernel - saved * _FS / part.items)
+                    runs_with.setdefault((instance, known, change.name), []).append((run, change))
+    for (instance, kind, name), with_change in runs_with.items():
+        saved_fs = sum(change.saved_fs for _, change in with_change)
+        saved_bytes = sum(max(0, run.bytes - change.bytes) for run, change in with_change)
+        kernel = max(0.0, part.kernel - saved_fs * _FS / part.items)
         stages = replace(part.stages, kernel=kernel)
         # At most all of the saved bytes are those of the busiest memory.
         bank_s = part.bank()[1]
         if saved_bytes and part.board.has("memory"):
             bank_s = max(0.0, bank_s - saved_bytes / part.board.bank_rate() / part.items)
         changed = _change(part, kind, stages, bank_s=bank_s)
-        yield changed._replace(kernel=instance, name=name, number=one.number)
+        yield changed._replace(kernel=instance, name=name, number=with_change[0][1].number)
 
 
 def _of_host(part: Part) -> Iterator[Change]:

@@ -110,6 +110,11 @@ class Event(NamedTuple):
     facts: TransferFacts | KernelFacts | None = None
     """Parameters of the card's model; None if no data move, or if the model is random."""
 
+    @property
+    def changes(self) -> tuple[LoopChange, ...]:
+        """Changes of the kernel's source, with what each saves in this run."""
+        return self.computing.changes if self.computing else ()
+
 
 def timeline(
     cards: Sequence[tuple[Header, Sequence[Event]]], metadata: Mapping[str, object]

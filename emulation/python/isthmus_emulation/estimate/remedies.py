@@ -7,7 +7,7 @@ contain what the change adds, such as the loop that joins partial sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -34,8 +34,10 @@ from isthmus_emulation.estimate.structure import (
     Statement,
     Storage,
     Variable,
+    assigned_in,
     expressions_in,
     loops_in,
+    plain,
     statements_in,
 )
 from isthmus_emulation.region import LoopKind
@@ -79,9 +81,9 @@ def changes(
         estimate: Returns the costs of a code's loops by the rules of HLS.
 
     """
-    found: dict[tuple[LoopKind, str], Change] = {}
+    by_kind: dict[tuple[LoopKind, str], Change] = {}
     for idea in _ideas(code, before):
-        if (idea.kind, idea.name) in found or len(found) == _MOST_CHANGES:
+        if (idea.kind, idea.name) in by_kind or len(by_kind) == _MOST_CHANGES:
             continue
         costs = dict(estimate(idea.code))
         added = idea.added
@@ -92,11 +94,11 @@ def changes(
             cost = costs[idea.loop]
             costs[idea.loop] = msgspec.structs.replace(cost, entry=cost.entry + added)
         if _times(costs) != _times(before):
-            found[idea.kind, idea.name] = Change(
+            by_kind[idea.kind, idea.name] = Change(
                 idea.kind, idea.name, idea.number, tuple(costs[n] for n in sorted(costs)),
-                tuple(map(_base, idea.arguments)), idea.moves, idea.unrolled,
+                tuple(map(plain, idea.arguments)), idea.moves, idea.unrolled,
             )  # fmt: skip
-    return tuple(found.values())
+    return tuple(by_kind.values())
 
 
 def _times(costs: Mapping[int, Cost]) -> dict[int, tuple[Span, Span]]:
@@ -168,7 +170,7 @@ def _partial_sums(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
     if targets and kinds:
         changed = _placed(changed, {_SUMS: Storage("registers")})
         changed = msgspec.structs.replace(changed, sizes={**code.sizes, _SUMS: (cause.sums,)})
-        yield _Idea("partial sums", _base(name), cause.sums, changed, number)
+        yield _Idea("partial sums", plain(name), cause.sums, changed, number)
 
 
 def _of_dependence(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
@@ -185,7 +187,7 @@ def _of_dependence(code: Code, number: int, cause: Cause) -> Iterator[_Idea]:
 def _local_array(code: Code, number: int, name: str) -> _Idea:
     """Returns the change that puts an array in memory into the kernel."""
     changed = _placed(code, {name: Storage("ram")})
-    return _Idea("local array", _base(name), 0, changed, number, Span(0, 0), (name,),
+    return _Idea("local array", plain(name), 0, changed, number, Span(0, 0), (name,),
                  "before and after")  # fmt: skip
 
 
@@ -203,7 +205,7 @@ def _tables(code: Code, number: int, name: str, count: int) -> Iterator[_Idea]:
                 return Element(name, (turn, *value.indices))
             return value
 
-        said = {"variable": _base(name), "inter": "", "distance": str(count), "true": ""}
+        said = {"variable": plain(name), "inter": "", "distance": str(count), "true": ""}
         body = rewriting.mapped(loop.body, in_turn)
         pragmas = (*loop.pragmas, Pragma("dependence", said))
         return (msgspec.structs.replace(loop, body=body, pragmas=pragmas),)
@@ -214,7 +216,7 @@ def _tables(code: Code, number: int, name: str, count: int) -> Iterator[_Idea]:
         changed = _placed(changed, {name: Storage("ram", banks, True)})
         elements = math.prod(code.sizes[name])
         joins = Span(elements, elements + 8)  # all tables are read at once, and added
-        yield _Idea("tables", _base(name), count, changed, number, joins)
+        yield _Idea("tables", plain(name), count, changed, number, joins)
 
 
 def _only_adds(loop: Loop, array: str) -> bool:
@@ -248,24 +250,24 @@ def _of_ports(code: Code, cause: Cause) -> Iterator[_Idea]:
                 name: msgspec.structs.replace(storage, port=name)
                 for name, storage in storages.items()
             }
-            names = ", ".join(map(_base, storages))
+            names = ", ".join(map(plain, storages))
             yield _Idea("own ports", names, len(storages), _placed(code, apart))
         elif cause.copies > 1:
             (name,) = storages
             kept = _placed(code, {name: Storage("registers")})
-            yield _Idea("line buffer", _base(name), cause.copies, kept, arguments=(name,),
+            yield _Idea("line buffer", plain(name), cause.copies, kept, arguments=(name,),
                         moves="once")  # fmt: skip
     elif first.kind == "ram" and not first.port and len(storages) == 1:
         (name,) = storages
         sizes = code.sizes.get(name, ())
         if 0 < math.prod(sizes) <= MOST_REGISTERS:
-            yield _Idea("partition", _base(name), 0, _placed(code, {name: Storage("registers")}))
+            yield _Idea("partition", plain(name), 0, _placed(code, {name: Storage("registers")}))
             return
         for dimension, size in enumerate(sizes, start=1):
             banks = size * first.banks
             if size <= MOST_REGISTERS and cause.cycles <= size:
                 split = Storage("ram", banks, True, ram_ports=first.ram_ports)
-                yield _Idea("partition", _base(name), dimension, _placed(code, {name: split}))
+                yield _Idea("partition", plain(name), dimension, _placed(code, {name: split}))
                 return
 
 
@@ -289,7 +291,7 @@ def _shift_registers(code: Code) -> Iterator[_Idea]:
         arguments = (*windows, *kept)
         changed = _placed(changed, {name: Storage("registers") for name in arguments})
         slowest = next((tap for tap in inner if tap.trips is None), inner[0])
-        name = ", ".join(map(_base, windows))
+        name = ", ".join(map(plain, windows))
         yield _Idea("shift register", name, 0, changed, outer.number, Span(0, 0), arguments,
                     "in one loop", slowest.number)  # fmt: skip
 
@@ -314,9 +316,7 @@ def _windows(code: Code, outer: Loop, inner: list[Loop]) -> tuple[list[str], lis
     """
     windows: list[str] = []
     kept: list[str] = []
-    changed = {variable.name for loop in inner for variable in _assigned(loop.body)} - {
-        loop.variable for loop in inner
-    }
+    changed = assigned_in(inner) - {loop.variable for loop in inner}
     for loop in inner:
         for statement in statements_in(loop.body):
             if isinstance(statement, Assign) and isinstance(statement.target, Element):
@@ -341,16 +341,5 @@ def _windows(code: Code, outer: Loop, inner: list[Loop]) -> tuple[list[str], lis
     return list(dict.fromkeys(windows)), [n for n in dict.fromkeys(kept) if n not in windows]
 
 
-def _assigned(body: Iterable[Statement]) -> Iterator[Variable]:
-    for statement in statements_in(body):
-        if isinstance(statement, Assign) and isinstance(statement.target, Variable):
-            yield statement.target
-
-
 def _placed(code: Code, places: Mapping[str, Storage]) -> Code:
     return msgspec.structs.replace(code, storage={**code.storage, **places})
-
-
-def _base(name: str) -> str:
-    """Returns the name in the source; the reader adds the place of the declaration."""
-    return name.partition("@")[0]

@@ -23,24 +23,25 @@ from isthmus_emulation.estimate.structure import (
 )
 
 _MOST_PARTS = 200
-"""Most parts of an expression that is changed: longer sums nest too deep for a recursion."""
+"""Most parts of a statement whose expressions change; a longer sum nests too deep for Python."""
 
 
 def with_loop(code: Code, number: int, by: Callable[[Loop], tuple[Statement, ...]]) -> Code:
     """Returns code in which ``by`` gives the statements in place of a loop."""
 
     def within(body: Iterable[Statement]) -> tuple[Statement, ...]:
-        found: list[Statement] = []
-        for one in body:
-            if isinstance(one, Loop) and one.number == number:
-                found += by(one)
-            elif isinstance(one, Loop | Process):
-                found.append(msgspec.structs.replace(one, body=within(one.body)))
-            elif isinstance(one, Choice):
-                found.append(Choice(one.condition, tuple(map(within, one.branches))))
+        changed: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, Loop) and statement.number == number:
+                changed += by(statement)
+            elif isinstance(statement, Loop | Process):
+                changed.append(msgspec.structs.replace(statement, body=within(statement.body)))
+            elif isinstance(statement, Choice):
+                branches = tuple(map(within, statement.branches))
+                changed.append(Choice(statement.condition, branches))
             else:
-                found.append(one)
-        return tuple(found)
+                changed.append(statement)
+        return tuple(changed)
 
     functions = {
         name: msgspec.structs.replace(function, body=within(function.body))
@@ -52,34 +53,34 @@ def with_loop(code: Code, number: int, by: Callable[[Loop], tuple[Statement, ...
 def mapped(
     body: Iterable[Statement], change: Callable[[Expression], Expression]
 ) -> tuple[Statement, ...]:
-    """Returns statements in which ``change`` gives each variable, element and operation."""
-    return tuple(_statement(one, change) for one in body)
+    """Returns the statements; ``change`` replaces each variable, element and operation in them."""
+    return tuple(_statement(statement, change) for statement in body)
 
 
-def _statement(one: Statement, change: Callable[[Expression], Expression]) -> Statement:
-    if len(expressions_in(one)) > _MOST_PARTS:
-        return one
-    if isinstance(one, Assign):
-        target = _expression(one.target, change)
-        assert isinstance(target, type(one.target) | Element)
-        return Assign(target, _expression(one.value, change), one.declares)
-    if isinstance(one, Evaluate | Return):
-        return msgspec.structs.replace(one, value=_expression(one.value, change))
-    if isinstance(one, Choice):
-        branches = tuple(mapped(branch, change) for branch in one.branches)
-        return Choice(_expression(one.condition, change), branches)
-    if isinstance(one, Loop | Process):
-        return msgspec.structs.replace(one, body=mapped(one.body, change))
-    return one
+def _statement(statement: Statement, change: Callable[[Expression], Expression]) -> Statement:
+    if len(expressions_in(statement)) > _MOST_PARTS:
+        return statement
+    if isinstance(statement, Assign):
+        target = _expression(statement.target, change)
+        assert isinstance(target, type(statement.target) | Element)
+        return Assign(target, _expression(statement.value, change), statement.declares)
+    if isinstance(statement, Evaluate | Return):
+        return msgspec.structs.replace(statement, value=_expression(statement.value, change))
+    if isinstance(statement, Choice):
+        branches = tuple(mapped(branch, change) for branch in statement.branches)
+        return Choice(_expression(statement.condition, change), branches)
+    if isinstance(statement, Loop | Process):
+        return msgspec.structs.replace(statement, body=mapped(statement.body, change))
+    return statement
 
 
 def _expression(value: Expression, change: Callable[[Expression], Expression]) -> Expression:
     if isinstance(value, Operation):
-        operands = tuple(_expression(one, change) for one in value.operands)
+        operands = tuple(_expression(part, change) for part in value.operands)
         value = msgspec.structs.replace(value, operands=operands)
     elif isinstance(value, Call):
-        arguments = tuple(_expression(one, change) for one in value.arguments)
+        arguments = tuple(_expression(part, change) for part in value.arguments)
         value = Call(value.function, arguments)
     elif isinstance(value, Element):
-        value = Element(value.array, tuple(_expression(one, change) for one in value.indices))
+        value = Element(value.array, tuple(_expression(part, change) for part in value.indices))
     return change(value)

@@ -111,7 +111,7 @@ class _Pipeline(NamedTuple):
     ahead: int
     """Most words that the pipeline holds on the way to a stream."""
     causes: tuple[Cause, ...] = ()
-    """Causes of the interval, as in ``Cost``."""
+    """What gives the code its interval, if that is more than 1: see ``Cost.causes``."""
 
 
 class _Rules:
